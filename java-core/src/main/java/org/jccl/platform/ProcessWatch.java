@@ -22,7 +22,7 @@ public record ProcessWatch(Watched process, int fd, int refusal, int memory)
     private static final int STATE_FIELD = 3;
     private static final int THREADS_FIELD = 20;
 
-    /** How much of the memory's description is read: what the system says of its first page. */
+    /** How many bytes of a memory's description tell of one page. */
     private static final int PAGE_ENTRY_BYTES = 8;
 
     /**
@@ -110,22 +110,36 @@ public record ProcessWatch(Watched process, int fd, int refusal, int memory)
      */
     private static int openMemory(int pid) {
         int memory = Descriptors.open("/proc/" + pid + "/pagemap", 0);
-        if (memory >= 0 && readMemory(memory) != PAGE_ENTRY_BYTES) {
+        if (memory >= 0 && readMemory(memory, 0) != PAGE_ENTRY_BYTES) {
             Descriptors.close(memory);
             return -1;
         }
         return memory;
     }
 
-    /** As many bytes as asked for, 0 once nothing runs with this memory any more, or -1. */
-    private static long readMemory(int memory) {
+    private static long readMemory(int memory, long position) {
         long to = CallState.current().status;
-        return SystemCall.plain(SystemCall.PREAD64, memory, to, PAGE_ENTRY_BYTES, 0, 0);
+        return SystemCall.plain(SystemCall.PREAD64, memory, to, PAGE_ENTRY_BYTES, position, 0);
     }
 
     /** Whether the process has ended, or become another program. Does not wait. */
     public boolean ended() {
-        return processEnded() || (memory >= 0 && readMemory(memory) == 0);
+        return processEnded() || memoryEnded();
+    }
+
+    /**
+     * Whether what was read from the process by its number may be another's memory. Costs less than
+     * {@link #ended}, which knows more: a child that shares the memory may outlive the process.
+     */
+    public boolean readsAnother() {
+        return memory >= 0 ? memoryEnded() : processEnded();
+    }
+
+    /** Whether nothing runs with the memory of the program any more. */
+    private boolean memoryEnded() {
+        // A position inside an entry is an error, -1, which the system finds first for a memory
+        // that is in use: so it takes no lock and walks no pages (Linux 4.3 and later).
+        return memory >= 0 && readMemory(memory, 1) == 0;
     }
 
     /** Whether a process whose watch says that it {@link #ended} runs another program now. */

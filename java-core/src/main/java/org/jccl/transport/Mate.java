@@ -58,7 +58,7 @@ public final class Mate extends Peer {
                 return false;
             }
         }
-        return ended() == null;
+        return watch == null || !watch.readsAnother();
     }
 
     /** A process that ends gives its memory away before it is known to have ended. */
