@@ -11,6 +11,7 @@ import org.jccl.platform.Errno;
 import org.jccl.platform.ProcessWatch;
 import org.jccl.platform.SocketAddress;
 import org.jccl.platform.Sockets;
+import org.jccl.schedule.Limits;
 import org.jccl.schedule.Nodes;
 import org.jccl.transport.Links;
 import org.jccl.transport.Mate;
@@ -288,7 +289,8 @@ final class Setup {
             for (int q = 0; q < nRanks; q++) {
                 peers.add(peer(q));
             }
-            links = new Links(rank, peers.toArray(Peer[]::new));
+            Limits limits = RegionLayout.limits(nodes.count());
+            links = new Links(rank, peers.toArray(Peer[]::new), limits);
             rounds.begin(new byte[0]);
         } catch (NcclException e) {
             giveUp(e);

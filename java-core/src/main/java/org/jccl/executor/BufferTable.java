@@ -43,10 +43,10 @@ final class BufferTable {
         if (areasReady) {
             return -1;
         }
-        links.region(links.rank()).mapRing();
+        links.region(links.rank()).mapRing(links.ringAreaBytes());
         links.wakeSleepers();
         for (int q = 0; q < links.nRanks(); q++) {
-            if (!links.region(q).mapRing()) {
+            if (!links.region(q).mapRing(links.ringAreaBytes())) {
                 return q;
             }
         }

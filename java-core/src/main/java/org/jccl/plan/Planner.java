@@ -5,6 +5,7 @@ import org.jccl.collective.Algorithm;
 import org.jccl.collective.Algorithms;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
+import org.jccl.schedule.Limits;
 import org.jccl.schedule.Nodes;
 import org.jccl.schedule.Schedule;
 import org.jccl.schedule.Shape;
@@ -37,7 +38,8 @@ public final class Planner {
 
     /**
      * Bound of one plan, in chunks times ranks: a plan has a few elements for each chunk and peer,
-     * and building it takes ten times its memory. 32 GiB with 2 ranks, 8 GiB with 8.
+     * and building it takes ten times its memory. On one node 32 GiB with 2
+     * ranks, 8 GiB with 8.
      */
     private static final long MAX_CHUNKS = 1 << 18;
 
@@ -46,6 +48,7 @@ public final class Planner {
     private final int rank;
     private final Nodes nodes;
     private final Nodes oneNode;
+    private final Limits limits;
     private final boolean rankOrder;
     private final boolean[] net;
     private final String name;
@@ -64,6 +67,7 @@ public final class Planner {
     public Planner(int rank, Nodes nodes, boolean rankOrder, boolean[] net, String name) {
         this.rank = rank;
         this.nodes = nodes;
+        this.limits = RegionLayout.limits(nodes.count());
         this.oneNode = nodes.count() == 1 ? nodes : Nodes.one(nodes.nRanks());
         this.rankOrder = rankOrder;
         this.net = net;
@@ -123,7 +127,7 @@ public final class Planner {
      */
     public synchronized Plan exchange(Operation operation) {
         if (exchange == null) {
-            Shape shape = new Shape(operation, nodes, 0, 0, 1, false, RegionLayout.LIMITS);
+            Shape shape = new Shape(operation, nodes, 0, 0, 1, false, limits);
             Schedule nothing =
                     new Schedule(rank, nodes.nRanks(), List.of(), Schedule.Order.RANKS, 0);
             exchange = PlanCompiler.compile(nothing, shape, net, false);
@@ -181,7 +185,7 @@ public final class Planner {
                 call.count(),
                 call.type().sizeBytes(),
                 inPlace,
-                RegionLayout.LIMITS);
+                limits);
     }
 
     private synchronized void keep(Entry entry) {
@@ -196,7 +200,8 @@ public final class Planner {
     }
 
     private static void requirePlannable(Shape shape) {
-        int mostRanks = RegionLayout.RING_SLOT_BYTES / shape.elementBytes();
+        int slotBytes = shape.limits().ringSlotBytes();
+        int mostRanks = slotBytes / shape.elementBytes();
         if (shape.nRanks() > mostRanks && Algorithms.find(shape).isEmpty()) {
             throw ErrorKind.TOO_MANY_RANKS.says(
                     "%s of elements of %s bytes is done among at most %s ranks, not %s; call it "
@@ -204,7 +209,7 @@ public final class Planner {
                     shape.operation().ncclName(), shape.elementBytes(), mostRanks, shape.nRanks());
         }
         long bytes = Math.max(shape.inBytes(), shape.outBytes());
-        long most = MAX_CHUNKS / shape.nRanks() * RegionLayout.RING_SLOT_BYTES;
+        long most = MAX_CHUNKS / shape.nRanks() * slotBytes;
         if (bytes > most && shape.nRanks() > 1) {
             throw ErrorKind.TOO_LARGE.says(
                     "%s of %s bytes on %s ranks is more than one call can move, %s bytes; "

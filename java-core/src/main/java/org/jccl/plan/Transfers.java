@@ -39,7 +39,7 @@ public final class Transfers {
     }
 
     private static Plan compile(int side, boolean net) {
-        Limits limits = RegionLayout.LIMITS;
+        Limits limits = RegionLayout.limits(1);
         Shape any = new Shape(Operation.SEND, Nodes.one(2), 0, 0, 1, false, limits);
         Schedule schedule = SendRecv.schedule(side, limits);
         boolean[] wires = {net && side != SENDER, net && side != RECEIVER};

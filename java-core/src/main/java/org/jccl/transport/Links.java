@@ -4,6 +4,7 @@ import org.jccl.platform.Futex;
 import org.jccl.platform.Membarrier;
 import org.jccl.platform.Memory;
 import org.jccl.platform.SharedMemory;
+import org.jccl.schedule.Limits;
 
 import java.util.Arrays;
 import java.util.stream.IntStream;
@@ -20,6 +21,7 @@ public final class Links implements AutoCloseable {
     private final Peer[] remote;
     private final long[] bases;
     private final SharedMemory scratch;
+    private final long ringAreaBytes;
 
     /** See {@link #watched}, and {@link Region#reports} when it was made. */
     private int[] watched = {};
@@ -31,13 +33,15 @@ public final class Links implements AutoCloseable {
      * confirm to each other that they are connected.
      *
      * @param peers by rank, oneself included
+     * @param limits what their schedules may use
      * @throws org.jccl.type.NcclException SYSTEM_ERROR if there is no memory; nothing is owned then
      */
-    public Links(int rank, Peer[] peers) {
+    public Links(int rank, Peer[] peers, Limits limits) {
         Membarrier.register();
         this.scratch = SharedMemory.anonymous(8L * peers.length + 8);
         this.rank = rank;
         this.peers = peers;
+        this.ringAreaBytes = RegionLayout.ringAreaBytes(limits);
         this.remote = Arrays.stream(peers).filter(Peer::isRemote).toArray(Peer[]::new);
         this.bases = Arrays.stream(peers).mapToLong(peer -> peer.region().base()).toArray();
     }
@@ -65,6 +69,11 @@ public final class Links implements AutoCloseable {
     /** Room for a word of 8 bytes and one more for each rank; nobody keeps anything there. */
     public long scratch() {
         return scratch.address();
+    }
+
+    /** How much of the ring areas is used. */
+    public long ringAreaBytes() {
+        return ringAreaBytes;
     }
 
     /** Rank {@code q}'s region. */

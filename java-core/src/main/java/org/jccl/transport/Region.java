@@ -160,15 +160,16 @@ public final class Region implements AutoCloseable {
      * Makes the ring area usable: allocates the own one and says so, or looks whether the mate has
      * said so. It lies where the layout says, so that nothing else has to be known.
      *
+     * @param bytes how much of it is used
      * @return false while the mate's is not there
      * @throws NcclException SYSTEM_ERROR if the system refuses memory
      */
-    public boolean mapRing() {
+    public boolean mapRing(long bytes) {
         if (ringIsThere) {
             return true;
         }
         if (kind == Kind.OWN) {
-            memory.allocate(Area.RING.offset(nRanks), RegionLayout.RING_AREA_BYTES);
+            memory.allocate(Area.RING.offset(nRanks), bytes);
             Memory.putLongRelease(base + RegionLayout.RING_IS_THERE, 1);
         }
         ringIsThere = hasRing();

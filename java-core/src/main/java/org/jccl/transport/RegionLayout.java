@@ -12,7 +12,7 @@ import org.jccl.schedule.Limits;
  */
 public final class RegionLayout {
     /** Version of all these sizes and places, and of frames between mirrors; ranks must agree. */
-    public static final int WIRE_VERSION = 7;
+    public static final int WIRE_VERSION = 8;
 
     /** Bytes of the random number by which mates recognise a region. */
     public static final int NONCE_BYTES = 16;
@@ -84,8 +84,14 @@ public final class RegionLayout {
     /** A direct slot, in the ring area. */
     public static final int DIRECT_BYTES = 256 << 10;
 
-    /** A slot of the ring. */
-    public static final int RING_SLOT_BYTES = 256 << 10;
+    /** A slot of the ring on one node, where a chunk of each rank is to stay in the caches. */
+    private static final int RING_SLOT_BYTES = 256 << 10;
+
+    /**
+     * The same on several nodes: a frame has what one rank has of a chunk for another, and costs
+     * more than the copies of its bytes if these are few.
+     */
+    private static final int WIDE_RING_SLOT_BYTES = 1 << 20;
 
     /** Slots of the ring. */
     public static final int RING_SLOTS = 4;
@@ -93,8 +99,8 @@ public final class RegionLayout {
     /** Offset of the ring in the ring area, behind the two direct slots. */
     public static final long RING = 2L * DIRECT_BYTES;
 
-    /** Size of the ring area. */
-    public static final long RING_AREA_BYTES = RING + (long) RING_SLOTS * RING_SLOT_BYTES;
+    /** Size of the ring area; on one node the first slots of it are used. */
+    public static final long RING_AREA_BYTES = RING + (long) RING_SLOTS * WIDE_RING_SLOT_BYTES;
 
     /** Chunks in flight from one rank to another in send/recv. */
     public static final int FIFO_SLOTS = 4;
@@ -105,20 +111,33 @@ public final class RegionLayout {
     /** Payload of a FIFO slot. Its header: long count, int type, int unused, long call number. */
     public static final int FIFO_PAYLOAD = FIFO_SLOT_BYTES - Limits.HEADER_BYTES;
 
-    /** What a schedule may use of a region. */
-    public static final Limits LIMITS =
-            new Limits(
-                    TINY_BYTES,
-                    SMALL_BYTES,
-                    DIRECT_BYTES,
-                    RING_SLOT_BYTES,
-                    RING_SLOTS,
-                    FIFO_PAYLOAD,
-                    FIFO_SLOTS);
+    private static final Limits ON_ONE_NODE = withSlotsOf(RING_SLOT_BYTES);
+    private static final Limits ON_SEVERAL_NODES = withSlotsOf(WIDE_RING_SLOT_BYTES);
 
     private static final int PAGE = 4096;
 
     private RegionLayout() {}
+
+    private static Limits withSlotsOf(int ringSlotBytes) {
+        return new Limits(
+                TINY_BYTES,
+                SMALL_BYTES,
+                DIRECT_BYTES,
+                ringSlotBytes,
+                RING_SLOTS,
+                FIFO_PAYLOAD,
+                FIFO_SLOTS);
+    }
+
+    /** What a schedule may use of a region, for ranks on so many nodes. */
+    public static Limits limits(int nodes) {
+        return nodes == 1 ? ON_ONE_NODE : ON_SEVERAL_NODES;
+    }
+
+    /** How much of the ring area schedules with these limits use. */
+    public static long ringAreaBytes(Limits limits) {
+        return RING + (long) limits.ringSlots() * limits.ringSlotBytes();
+    }
 
     /** Offset of a flag word. */
     public static long flag(int flag) {

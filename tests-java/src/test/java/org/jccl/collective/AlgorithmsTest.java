@@ -41,7 +41,7 @@ final class AlgorithmsTest {
     private static final Set<Operation> MOVED_IN_PARTS =
             Set.of(Operation.ALL_TO_ALL, Operation.SCATTER);
 
-    private static final int LARGEST_SLOT = RegionLayout.RING_SLOT_BYTES;
+    private static final int LARGEST_SLOT = RegionLayout.limits(1).ringSlotBytes();
     private static final long LARGE_BYTES = 3 << 20;
     private static final Nodes READABLE = Nodes.one(4).withReadableBuffers();
     private static final Nodes TWO_NODES = NamedNodes.of(new int[] {0, 0, 1, 1});
@@ -53,14 +53,27 @@ final class AlgorithmsTest {
 
     @Test
     void placesOfARegionAreWholeLines() {
-        Limits limits = RegionLayout.LIMITS;
-        int[] places = {
-            limits.tinyBytes(), limits.smallBytes(), limits.directBytes(), limits.ringSlotBytes()
-        };
-        for (int bytes : places) {
-            assertTrue(bytes > 0 && bytes % RegionLayout.LINE_BYTES == 0, bytes + " bytes");
+        for (int nodes = 1; nodes <= 2; nodes++) {
+            Limits limits = RegionLayout.limits(nodes);
+            int[] places = {
+                limits.tinyBytes(),
+                limits.smallBytes(),
+                limits.directBytes(),
+                limits.ringSlotBytes()
+            };
+            for (int bytes : places) {
+                assertTrue(bytes > 0 && bytes % RegionLayout.LINE_BYTES == 0, bytes + " bytes");
+            }
+            assertTrue(limits.tinyBytes() <= limits.smallBytes(), "tiny messages fit small slots");
         }
-        assertTrue(limits.tinyBytes() <= limits.smallBytes(), "a tiny message fits a small slot");
+    }
+
+    @Test
+    void ringAreaHasRoomForAllSlots() {
+        long onOne = RegionLayout.ringAreaBytes(RegionLayout.limits(1));
+        long onMany = RegionLayout.ringAreaBytes(RegionLayout.limits(2));
+        assertTrue(onOne < onMany, "one node needs less");
+        assertEquals(RegionLayout.RING_AREA_BYTES, onMany);
     }
 
     @Test
@@ -287,7 +300,7 @@ final class AlgorithmsTest {
                         .filter(a -> a.operation() == operation && a.name().equals(name))
                         .findAny()
                         .orElseThrow();
-        long slot = RegionLayout.LIMITS.ringSlotBytes();
+        long slot = RegionLayout.limits(1).ringSlotBytes();
         long perChunk = operation == Operation.REDUCE_SCATTER ? slot / nRanks : slot;
         Shape shape = shape(operation, nRanks, 19 * perChunk / 4, 4, false);
         Shape longer = shape(operation, nRanks, 20 * perChunk / 4, 4, false);
@@ -312,6 +325,7 @@ final class AlgorithmsTest {
 
     private static Shape shape(
             Operation operation, Nodes nodes, long count, int elementBytes, boolean inPlace) {
-        return new Shape(operation, nodes, 0, count, elementBytes, inPlace, RegionLayout.LIMITS);
+        Limits limits = RegionLayout.limits(nodes.count());
+        return new Shape(operation, nodes, 0, count, elementBytes, inPlace, limits);
     }
 }

@@ -44,7 +44,7 @@ final class ScheduleTest {
     }
 
     private static Shape shape(Nodes nodes) {
-        return new Shape(Operation.ALL_REDUCE, nodes, 0, 4, 8, false, RegionLayout.LIMITS);
+        return new Shape(Operation.ALL_REDUCE, nodes, 0, 4, 8, false, RegionLayout.limits(1));
     }
 
     @Test
@@ -88,11 +88,11 @@ final class ScheduleTest {
     @Test
     void findsStepsOutsideOfBuffersAndAreas() {
         Shape shape =
-                new Shape(Operation.ALL_REDUCE, Nodes.one(2), 0, 4, 8, false, RegionLayout.LIMITS);
+                new Shape(Operation.ALL_REDUCE, Nodes.one(2), 0, 4, 8, false, RegionLayout.limits(1));
         assertDoesNotThrow(() -> Bounds.require(of(new Step.Copy(OUT, IN, 32)), shape));
         assertRefused(() -> Bounds.require(of(new Step.Copy(OUT, IN, 40)), shape));
         assertRefused(() -> Bounds.require(of(new Step.Copy(OUT.plus(8), IN, 32)), shape));
-        Ref end = OWN.plus(RegionLayout.LIMITS.smallBytes() - 8);
+        Ref end = OWN.plus(RegionLayout.limits(1).smallBytes() - 8);
         assertRefused(() -> Bounds.require(of(new Step.Put(IN, 16, end, new int[] {1})), shape));
         assertRefused(() -> Bounds.require(of(new Step.TinyFold(OUT, IN, 1024)), shape));
         assertRefused(
