@@ -7,6 +7,7 @@
 #
 #   --torch                torch's backends "jccl" and, on JCCL in place of NVIDIA's library, "nccl";
 #                          where there are two GPUs, compared with NVIDIA's
+#   --rails COUNT          scenario S1 by torch's backend "nccl" on JCCL, in so many fresh runs
 #   --nccl-tests FOLDER    the programs of nccl-tests (all_reduce_perf and so on), linked to
 #                          libnccl.so.2, beside NVIDIA's library; one process drives all GPUs
 #   --processes COMMAND    the same with a process for each GPU: COMMAND starts them, as in
@@ -21,9 +22,11 @@ cd "$(dirname "$self")/.."
 kit=$PWD/build/gpu
 classes="DeviceTest DeviceMatrixTest DeviceTransfersTest DeviceOrderTest DeviceFailureTest ScenarioS1Test FuturesTest SplitTest InitTest"
 limit_s=120
+# Less, so that an init that does not end says whom it waits for.
+init_limit_s=60
 
 usage() {
-    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,16p'
+    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,17p'
     exit "$1"
 }
 
@@ -94,7 +97,7 @@ torch() {
 # by_jccl COMMAND...: torch's backend "jccl"
 by_jccl() {
     local -x BACKEND=jccl PYTHONPATH=$kit/python-pkg JCCL_JAVA_HOME=$kit/jdk JCCL_JAR=$jar
-    local -x CUDA_DEVICE_MAX_CONNECTIONS=32
+    local -x CUDA_DEVICE_MAX_CONNECTIONS=32 JCCL_INIT_TIMEOUT=$init_limit_s
     "$@"
 }
 
@@ -138,7 +141,7 @@ lost() {
 on_jccl() {
     local -x LD_PRELOAD=$kit/lib/libnccl.so.2 JCCL_DEVICE=cuda JCCL_JAVA_HOME=$kit/jdk JCCL_JAR=$jar
     local -x LD_LIBRARY_PATH=$kit/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-    local -x CUDA_DEVICE_MAX_CONNECTIONS=32
+    local -x CUDA_DEVICE_MAX_CONNECTIONS=32 JCCL_INIT_TIMEOUT=$init_limit_s
     "$@"
 }
 
@@ -171,11 +174,30 @@ kernels() {
     return $status
 }
 
+# rails [NUMBER]: a fresh run of scenario S1; what its ranks have logged stays if it fails
 rails() {
-    local said
-    said=$(TORCH_NCCL_USE_COMM_NONBLOCKING=1 on_jccl torch rails 4 cuda/src/test/python/rails.py)
-    [ -n "$said" ] && echo "torch rails, 4 ranks on $gpus GPU(s): $said" ||
-        { echo "torch rails: FAILED; build/gpu/log/rails.log"; return 1; }
+    local said name=rails${1:+-$1}
+    rm -f "$kit/log/$name-"*.txt
+    said=$(TORCH_NCCL_USE_COMM_NONBLOCKING=1 NCCL_DEBUG=INFO NCCL_DEBUG_FILE="$kit/log/$name-%p.txt" \
+        on_jccl torch "$name" 4 cuda/src/test/python/rails.py)
+    if [ -n "$said" ]; then
+        echo "torch $name, 4 ranks on $gpus GPU(s): $said"
+        rm -f "$kit/log/$name-"*.txt
+    else
+        echo "torch $name: FAILED; build/gpu/log/$name.log"
+        tail -q -n 1 "$kit/log/$name-"*.txt | cut -c1-300
+        return 1
+    fi
+}
+
+# fresh_rails COUNT: two at once
+fresh_rails() {
+    local number status=0
+    for ((number = 1; number <= $1; number += 2)); do
+        local jobs=("rails $number" "rails $((number + 1))")
+        together "${jobs[@]:0:$1 - number + 1}" || status=1
+    done
+    return $status
 }
 
 # as_shipped COMMAND...: with as few queues as CUDA has by default; more make each call cost more
@@ -225,7 +247,7 @@ compare() {
 
 run() {
     [ -f "$kit/jdk.tgz" ] || { echo "build/gpu is empty: run cuda/gpu-test.sh pack first" >&2; exit 2; }
-    local programs="" launcher="" with_torch="" with_kernels="" tests=yes
+    local programs="" launcher="" with_torch="" with_kernels="" tests=yes fresh=0
     local names="all_reduce all_gather reduce_scatter alltoall broadcast reduce gather scatter sendrecv"
     names="$names alltoallv hypercube"
     while [ $# -gt 0 ]; do
@@ -240,6 +262,10 @@ run() {
                 ;;
             --programs)
                 names=${2:?--programs needs names}
+                shift
+                ;;
+            --rails)
+                fresh=${2:?--rails needs a count}
                 shift
                 ;;
             --torch) with_torch=yes ;;
@@ -285,6 +311,7 @@ run() {
             rails || failed=1
         fi
     fi
+    fresh_rails "$fresh" || failed=1
     if [ -n "$programs" ]; then
         if [ -n "$launcher" ]; then
             echo "a process for each GPU: $launcher"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import statistics
 import time
 from typing import Any
@@ -154,3 +155,33 @@ def test_ten_thousand_lives_leave_nothing(setting: str) -> None:
     options = {"JCCL_JVM_OPTIONS": FIXED}
     numbers = (WARM_UP, 10_000 // PARTS, PARTS)
     _run(setting, numbers, RESIDENT_KB, QUIET_S, environment=options, deadline_s=3600)
+
+
+def _regions() -> dict[int, int]:
+    """By inode, how many bytes the system has allocated for memory that this process shares."""
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink(f"/proc/self/fd/{name}").startswith("/memfd:"):
+                status = os.fstat(int(name))
+                found[status.st_ino] = status.st_blocks * 512
+        except OSError:
+            pass  # the descriptor that reads the folder
+    return found
+
+
+def _ring(rank: Rank) -> int:
+    before = _regions()
+    comm = settled(rank.comm())
+    _work(comm, 1)
+    tiny = _regions()
+    _work(comm, 2)
+    after = _regions()
+    (own,) = after.keys() - before.keys()
+    comm.destroy()
+    return after[own] - tiny[own]
+
+
+@pytest.mark.parametrize(("hosts", "mib"), [(1, 1.5), (2, 4.5)])
+def test_large_calls_allocate_what_they_use_of_a_region_at_once(hosts: int, mib: float) -> None:
+    assert run_ranks(_ring, 4, hosts=hosts) == [mib * (1 << 20)] * 4

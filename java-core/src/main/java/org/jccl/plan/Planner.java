@@ -38,8 +38,7 @@ public final class Planner {
 
     /**
      * Bound of one plan, in chunks times ranks: a plan has a few elements for each chunk and peer,
-     * and building it takes ten times its memory. On one node 32 GiB with 2
-     * ranks, 8 GiB with 8.
+     * and building it takes ten times its memory. On one node 32 GiB with 2 ranks, 8 GiB with 8.
      */
     private static final long MAX_CHUNKS = 1 << 18;
 

@@ -45,7 +45,10 @@ public final class FifoTargets {
     private static Links links() {
         Region own = Region.create(2, 0, nonce(1));
         Region peer = Region.create(2, 1, nonce(2));
-        return new Links(0, new Peer[] {new Mate(own, null, 0), new Mate(peer, null, 0)}, RegionLayout.limits(1));
+        return new Links(
+                0,
+                new Peer[] {new Mate(own, null, 0), new Mate(peer, null, 0)},
+                RegionLayout.limits(1));
     }
 
     private static FuzzTarget receive() {

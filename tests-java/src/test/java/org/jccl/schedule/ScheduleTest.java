@@ -88,7 +88,8 @@ final class ScheduleTest {
     @Test
     void findsStepsOutsideOfBuffersAndAreas() {
         Shape shape =
-                new Shape(Operation.ALL_REDUCE, Nodes.one(2), 0, 4, 8, false, RegionLayout.limits(1));
+                new Shape(
+                        Operation.ALL_REDUCE, Nodes.one(2), 0, 4, 8, false, RegionLayout.limits(1));
         assertDoesNotThrow(() -> Bounds.require(of(new Step.Copy(OUT, IN, 32)), shape));
         assertRefused(() -> Bounds.require(of(new Step.Copy(OUT, IN, 40)), shape));
         assertRefused(() -> Bounds.require(of(new Step.Copy(OUT.plus(8), IN, 32)), shape));
