@@ -10,7 +10,6 @@ import org.jccl.transport.Frame;
 import java.util.BitSet;
 import java.util.EnumSet;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.IntStream;
@@ -28,11 +27,7 @@ final class PlanCompiler {
     private static final int COPY_WORDS = 4;
 
     /** Bytes of a buffer. What is in place is a part of the input. */
-    private record Span(int buffer, long from, long to) {
-        boolean overlaps(Span other) {
-            return buffer == other.buffer && from < other.to && to > other.from;
-        }
-    }
+    private record Span(int buffer, long from, long to) {}
 
     private final Schedule schedule;
     private final Shape shape;
@@ -50,7 +45,7 @@ final class PlanCompiler {
     private final Set<Space> touched = EnumSet.noneOf(Space.class);
 
     /** By buffer, what frames may still have to be sent out of. */
-    private final Map<Integer, Set<Span>> pending = new HashMap<>();
+    private final Map<Integer, Spans> pending = new HashMap<>();
 
     /** Where the last copy begins. */
     private int lastCopy = -1;
@@ -190,7 +185,7 @@ final class PlanCompiler {
         }
         netBytes += put.length();
         Span sent = span(put.src(), put.length());
-        pending.computeIfAbsent(sent.buffer, buffer -> new HashSet<>()).add(sent);
+        pending.computeIfAbsent(sent.buffer, buffer -> new Spans()).add(sent.from, sent.to);
     }
 
     private void signal(Step.Signal signal) {
@@ -293,7 +288,8 @@ final class PlanCompiler {
      */
     private void flushBefore(Ref dst, long length) {
         Span written = span(dst, length);
-        if (pending.getOrDefault(written.buffer, Set.of()).stream().anyMatch(written::overlaps)) {
+        Spans sent = pending.get(written.buffer);
+        if (sent != null && sent.overlap(written.from, written.to)) {
             code.add(OpCode.NET_FLUSH);
             pending.clear();
         }

@@ -36,11 +36,14 @@ public final class Planner {
     /** Bound of all cached plans together, in array elements. */
     private static final int MAX_WEIGHT = 4 << 20;
 
+    /** What a plan has some elements for, for each peer: a chunk on one node, else a frame. */
+    private static final int PIECE_BYTES = 256 << 10;
+
     /**
-     * Bound of one plan, in chunks times ranks: a plan has a few elements for each chunk and peer,
-     * and building it takes ten times its memory. On one node 32 GiB with 2 ranks, 8 GiB with 8.
+     * Bound of one plan, in pieces times ranks; building it takes ten times its memory. 32 GiB with
+     * 2 ranks, 8 GiB with 8.
      */
-    private static final long MAX_CHUNKS = 1 << 18;
+    private static final long MAX_PIECES = 1 << 18;
 
     private record Entry(long key, long count, Plan plan) {}
 
@@ -199,8 +202,7 @@ public final class Planner {
     }
 
     private static void requirePlannable(Shape shape) {
-        int slotBytes = shape.limits().ringSlotBytes();
-        int mostRanks = slotBytes / shape.elementBytes();
+        int mostRanks = shape.limits().ringSlotBytes() / shape.elementBytes();
         if (shape.nRanks() > mostRanks && Algorithms.find(shape).isEmpty()) {
             throw ErrorKind.TOO_MANY_RANKS.says(
                     "%s of elements of %s bytes is done among at most %s ranks, not %s; call it "
@@ -208,7 +210,7 @@ public final class Planner {
                     shape.operation().ncclName(), shape.elementBytes(), mostRanks, shape.nRanks());
         }
         long bytes = Math.max(shape.inBytes(), shape.outBytes());
-        long most = MAX_CHUNKS / shape.nRanks() * slotBytes;
+        long most = MAX_PIECES / shape.nRanks() * PIECE_BYTES;
         if (bytes > most && shape.nRanks() > 1) {
             throw ErrorKind.TOO_LARGE.says(
                     "%s of %s bytes on %s ranks is more than one call can move, %s bytes; "

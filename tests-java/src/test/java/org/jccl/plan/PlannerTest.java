@@ -31,7 +31,11 @@ final class PlannerTest {
     }
 
     private static Planner planner(Nodes nodes) {
-        return new Planner(0, nodes, false, new boolean[nodes.nRanks()], "a test's communicator");
+        boolean[] net = new boolean[nodes.nRanks()];
+        for (int q = 0; q < net.length; q++) {
+            net[q] = nodes.of(q) != nodes.of(0);
+        }
+        return new Planner(0, nodes, false, net, "a test's communicator");
     }
 
     @Test
@@ -52,13 +56,16 @@ final class PlannerTest {
         Nodes oneLarge = NamedNodes.of(large);
         Nodes two = NamedNodes.of(IntStream.range(0, n).map(r -> r % 2).toArray());
         Nodes pairs = NamedNodes.of(IntStream.range(0, n).map(r -> r / 2).toArray());
-        for (Nodes nodes : List.of(oneLarge, two, pairs)) {
+        Nodes alone = NamedNodes.of(IntStream.range(0, n).toArray());
+        for (Nodes nodes : List.of(oneLarge, two, pairs, alone)) {
             Planner planner = planner(nodes);
             long most = (1L << 18) / n * (256L << 10) / 4;
             for (Operation operation : PLANNED) {
                 boolean ofAll = operation.size(1, n) > 1;
                 Plan plan = planner.plan(call(operation, most / (ofAll ? n : 1)), false);
                 assertTrue(plan.weight() < 40 << 18, n + " " + operation + plan.weight());
+                Call larger = call(operation, most + 1);
+                assertThrows(NcclException.class, () -> planner.plan(larger, false));
             }
         }
     }
