@@ -266,6 +266,7 @@ run() {
                 ;;
             --rails)
                 fresh=${2:?--rails needs a count}
+                [[ $fresh =~ ^[1-9][0-9]*$ ]] || { echo "--rails $fresh: not a count" >&2; exit 2; }
                 shift
                 ;;
             --torch) with_torch=yes ;;
