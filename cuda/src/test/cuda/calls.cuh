@@ -290,8 +290,25 @@ void clear(size_t memory) {
     }
 }
 
-int report(int most) {
-    std::printf("%d cases of 2 to %d ranks, %d wrong\n", cases, most, wrong);
+/* The numbers of ranks of the calls. */
+struct Numbers {
+    int first;
+    int last;
+};
+
+/* All from 2 to the most, or those that the arguments name: the first and the last. */
+Numbers numbers(int argc, char** argv, int most) {
+    Numbers asked = {argc > 1 ? std::atoi(argv[1]) : 2, argc > 2 ? std::atoi(argv[2]) : most};
+    if (argc > 3 || asked.first < 2 || asked.last < asked.first || asked.last > most) {
+        std::fprintf(stderr, "usage: %s [FIRST [LAST]], numbers of ranks from 2 to %d\n", argv[0],
+                     most);
+        std::exit(2);
+    }
+    return asked;
+}
+
+int report(Numbers asked) {
+    std::printf("%d cases of %d to %d ranks, %d wrong\n", cases, asked.first, asked.last, wrong);
     return wrong == 0 ? 0 : 1;
 }
 

@@ -5,7 +5,9 @@
  * which follow each other with no pause and with different numbers of blocks.
  *
  * nvcc -std=c++17 -O3 --fmad=false -arch=sm_90 -I cuda/src/main/cuda -o lines_test \
- *     cuda/src/test/cuda/lines_test.cu && ./lines_test
+ *     cuda/src/test/cuda/lines_test.cu && ./lines_test [FIRST [LAST]]
+ *
+ * FIRST and LAST are numbers of ranks, if not all are to be tried, as under compute-sanitizer.
  */
 #include "exchange.cu"
 
@@ -55,14 +57,15 @@ void run_all(int n, const Kernels& fold, unsigned divisor) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    Numbers asked = numbers(argc, argv, MOST);
     prepare(MEMORY);
-    for (int n = 2; n <= MOST; n++) {
+    for (int n = asked.first; n <= asked.last; n++) {
         clear(MEMORY);
         run_all<float>(n, {jccl_fold_7_0_small, jccl_fold_7_0_large}, 0);
         run_all<double>(n, {jccl_fold_8_0_small, jccl_fold_8_0_large}, 0);
         run_all<int32_t>(n, {jccl_fold_2_0_small, jccl_fold_2_0_large}, n);
         run_all<uint8_t>(n, {jccl_fold_1_0_small, jccl_fold_1_0_large}, 0);
     }
-    return report(MOST);
+    return report(asked);
 }

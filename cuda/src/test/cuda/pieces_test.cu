@@ -4,7 +4,9 @@
  * odd addresses and lengths.
  *
  * nvcc -std=c++17 -O3 --fmad=false -arch=sm_90 -I cuda/src/main/cuda -o pieces_test \
- *     cuda/src/test/cuda/pieces_test.cu && ./pieces_test
+ *     cuda/src/test/cuda/pieces_test.cu && ./pieces_test [FIRST [LAST]]
+ *
+ * FIRST and LAST are numbers of ranks, if not all are to be tried, as under compute-sanitizer.
  */
 #include "pieces.cu"
 
@@ -42,10 +44,11 @@ void run_all(int n, Kernel fold, unsigned divisor, unsigned lanes, std::vector<s
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    Numbers asked = numbers(argc, argv, MOST_RANKS);
     prepare(MEMORY);
     const std::vector<size_t> counts = {1, 100, 300'007, MOST_COUNT};
-    for (int n = 2; n <= MOST_RANKS; n++) {
+    for (int n = asked.first; n <= asked.last; n++) {
         clear(MEMORY);
         run_all<float>(n, jccl_fold_7_0_long, 0, LANES, counts);
         run_all<double>(n, jccl_fold_8_0_long, 0, LANES, counts);
@@ -54,5 +57,5 @@ int main() {
         clear(MEMORY);
         run_all<double>(n, jccl_fold_8_0_long, 0, FEW_LANES, {MOST_COUNT});
     }
-    return report(MOST_RANKS);
+    return report(asked);
 }
