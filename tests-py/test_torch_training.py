@@ -25,14 +25,16 @@ DEMONSTRATION = ROOT / "examples" / "digits"
 Parameters = dict[str, torch.Tensor]
 
 
-def train(rank: Rank, unused: bool, directory: str) -> None:
+def train(rank: Rank, unused: bool, directory: str, compiled: bool) -> None:
     """See training.train."""
-    training.train(rank.rank, unused, directory)
+    training.train(rank.rank, unused, directory, compiled)
 
 
-def trained(team: Team, unused: bool, directory: Path, backend: str) -> Parameters:
+def trained(
+    team: Team, unused: bool, directory: Path, backend: str, compiled: bool = False
+) -> Parameters:
     """Trains on a team; returns the parameters, which must be the same on all ranks."""
-    team.run(train, unused, str(directory), backend=backend)
+    team.run(train, unused, str(directory), compiled, backend=backend)
     return saved(directory)
 
 
@@ -58,6 +60,12 @@ def test_parameters_are_bit_equal_to_gloo_at_two_ranks(
 ) -> None:
     ours = trained(two, unused, tmp_path, "jccl")
     theirs = trained(two, unused, tmp_path, "gloo")
+    assert bits(ours) == bits(theirs)
+
+
+def test_a_compiled_model_learns_what_it_does_on_gloo(two: Team, tmp_path: Path) -> None:
+    ours = trained(two, False, tmp_path, "jccl", compiled=True)
+    theirs = trained(two, False, tmp_path, "gloo", compiled=True)
     assert bits(ours) == bits(theirs)
 
 

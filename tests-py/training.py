@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -32,10 +33,15 @@ class Net(nn.Module):
         return result
 
 
-def train(rank: int, unused: bool, directory: str) -> None:
+def train(rank: int, unused: bool, directory: str, compiled: bool = False) -> None:
     """Trains a small network; several buckets a step, so several operations in flight."""
     plain = Net()
-    model = DistributedDataParallel(plain, find_unused_parameters=unused, bucket_cap_mb=0.1)
+    model: Callable[..., torch.Tensor]
+    # torch compiles no model whose buckets are smaller than the first, which has 1 MiB.
+    cap_mb = 1.0 if compiled else 0.1
+    model = DistributedDataParallel(plain, find_unused_parameters=unused, bucket_cap_mb=cap_mb)
+    if compiled:
+        model = torch.compile(model, backend="aot_eager")
     optimizer = torch.optim.SGD(plain.parameters(), lr=0.05, momentum=0.9)
     data = torch.Generator().manual_seed(100 + rank)
     for step in range(12):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch._C._distributed_c10d import Work
+from torch._C._dynamo import eval_frame
 from torch.distributed import DistBackendError
 from torch.futures import Future
 
@@ -27,9 +28,16 @@ _WATCH: Final = -1
 
 _NO_LIMIT: Final = timedelta(0)
 
+_SKIP: Final = eval_frame._FrameAction.SKIP
+_UNTRACED: Final = eval_frame._FrameExecStrategy(_SKIP, _SKIP)
+"""A function is not compiled, and neither is what it calls."""
+
 
 def untraced(function: Callable[..., Any]) -> Any:
     """Marks a function so that torch.compile calls it instead of tracing into it.
+
+    Nor is it compiled if native code calls it, as DistributedDataParallel's does in the forward of
+    a compiled model, nor anything that it calls.
 
     torch._dynamo.disable sets the same attribute on its wrapper; setting it alone neither imports
     dynamo nor adds a wrapper to every call. The type is Any because torch's stubs have overloads
@@ -37,6 +45,7 @@ def untraced(function: Callable[..., Any]) -> Any:
     """
     function._torchdynamo_disable = True  # type: ignore[attr-defined]
     function._torchdynamo_disable_msg = "jccl calls into native code"  # type: ignore[attr-defined]
+    eval_frame.set_code_exec_strategy(function.__code__, _UNTRACED)
     return function
 
 
