@@ -12,9 +12,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch.autograd import profiler
 from torch.distributed import DistBackendError, ReduceOp
 
-from jccl._numbers import IN_PROGRESS, RECV, SEND
+from jccl._numbers import ALL_TO_ALL, IN_PROGRESS, RECV, SEND
+from jccl._operations import OPERATIONS
 from jccl.torch.arguments import PREMUL_SUM, Reduction, reduction, seconds
 from jccl.torch.composition import Call, Composition
 from jccl.torch.factors import Factors
@@ -113,6 +115,8 @@ class Communicator:
         result: list[torch.Tensor],
         composition: Composition | None = None,
         source_rank: int = -1,
+        *,
+        recorded: bool = False,
     ) -> DoneWork | StartedWork:
         """Starts one operation and returns its handle, with ``waits`` when it is over.
 
@@ -123,7 +127,12 @@ class Communicator:
             composition: the copies, sends and receives that belong to it; a send or a receive has
                 one even if it copies nothing.
             source_rank: the sender, for a receive.
+            recorded: whether torch's profiler, if it is on, knows of the operation already.
         """
+        if profiler._is_profiler_enabled and not recorded:
+            seen: DoneWork | StartedWork
+            seen = self.record(event(call), call, waits, result, composition, source_rank)
+            return seen
         if composition is not None and composition.lazy:
             return self._run_lazy(call, waits, result, composition)
         native, handle = self.native, self.handle
@@ -157,11 +166,25 @@ class Communicator:
             self._revoke(work)
             raise
 
+    def record(self, name: str, call: Call, *rest: Any) -> Any:
+        """As ``run``; torch's profiler shows the operation, from its start to its end on the host.
+
+        Args:
+            name: what the profiler shows behind "jccl:".
+            call: the operation.
+            rest: the other arguments of ``run``.
+        """
+        with profiler.record_function(f"jccl:{name}") as record:
+            work = self.run(call, *rest, recorded=True)
+            if isinstance(work, StartedWork):
+                record._call_end_callbacks_on_future(work.get_future())
+            return work
+
     def _run_lazy(
         self, call: Call, waits: bool, result: list[torch.Tensor], composition: Composition
     ) -> DoneWork | StartedWork:
         lazy, composition.lazy = composition.lazy, []
-        self.run(call, True, result, composition)
+        self.run(call, True, result, composition, recorded=True)
         self.writes.copy(lazy)
         return self.over(waits, result)
 
@@ -325,6 +348,11 @@ class Communicator:
                     for work in works:
                         work.end(reason)
         completer().hand_over(works)
+
+
+def event(call: Call) -> str:
+    """What torch's profiler calls an operation, behind the backend's name."""
+    return "all_to_all" if call[0] == ALL_TO_ALL else OPERATIONS[call[0]].function
 
 
 def _nothing() -> None:

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch.autograd import profiler
 from torch.distributed import DistBackendError
 
 from jccl._numbers import (
@@ -24,7 +25,7 @@ from jccl._numbers import (
     SCATTER,
     SEND,
 )
-from jccl.torch.communicator import DONE, Communicator, Part
+from jccl.torch.communicator import DONE, Communicator, Part, event
 from jccl.torch.composition import Call, Composition
 from jccl.torch.device_work import DeviceWork, DeviceWorks
 from jccl.torch.work import DoneWork
@@ -166,8 +167,12 @@ class DeviceCommunicator(Communicator):
         result: list[Tensor],
         composition: Composition | None = None,
         source_rank: int = -1,
+        *,
+        recorded: bool = False,
     ) -> Any:
         """As of ``Communicator``; the result is there for what follows in the current stream."""
+        if profiler._is_profiler_enabled and not recorded:
+            return self.record(event(call), call, waits, result, composition, source_rank)
         if waits and composition is None:
             number = self.streams.number()
             if self._latest is not None and number not in self._joined:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch._C._distributed_c10d import ProcessGroup, Store
+from torch.autograd import profiler
 
 from jccl._numbers import (
     ALL_GATHER,
@@ -110,13 +112,10 @@ class ProcessGroupJccl(ProcessGroup):
         if kinds is None or not tensor.is_contiguous() or tensor.is_neg():
             return self._unusual_allreduce(tensor, opts)
         address = tensor.data_ptr()
-        if not tensor.is_cpu:
+        comm = self._comm if tensor.is_cpu else self._devices.communicator(tensor.device)
+        if opts.asyncOp or comm is not self._comm or profiler._is_profiler_enabled:
             call = (ALL_REDUCE, address, address, tensor.numel(), kinds[0], kinds[1], 0)
-            return self.on(tensor).run(call, not opts.asyncOp, [tensor])
-        comm = self._comm
-        if opts.asyncOp:
-            call = (ALL_REDUCE, address, address, tensor.numel(), kinds[0], kinds[1], 0)
-            return comm.run(call, False, [tensor])
+            return comm.run(call, not opts.asyncOp, [tensor])
         code = self._run(
             ALL_REDUCE, address, address, tensor.numel(), kinds[0], kinds[1], 0, comm.handle
         )
@@ -405,7 +404,10 @@ class ProcessGroupJccl(ProcessGroup):
         self._devices.synchronize()
         address = self._token.data_ptr()
         call = (ALL_REDUCE, address, address, 1, INT32, 0, 0)
-        return self._comm.run(call, _waits(opts), [])
+        run = self._comm.run
+        if profiler._is_profiler_enabled:
+            run = partial(self._comm.record, "barrier")
+        return run(call, _waits(opts), [])
 
     @untraced
     def monitored_barrier(
