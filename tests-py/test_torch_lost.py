@@ -34,8 +34,9 @@ def _gather_from_it(rank: Rank) -> None:
 
 
 def _gather_to_it(rank: Rank) -> None:
-    # More bytes than can be on the way.
+    # Often more bytes than can be on the way; the system may take as much as it likes.
     dist.gather(torch.ones(16 * COUNT), None, dst=VICTIM)
+    dist.barrier()
 
 
 def _scatter_from_it(rank: Rank) -> None:
