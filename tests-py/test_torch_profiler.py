@@ -51,30 +51,6 @@ def test_every_operation_is_an_event(two: Team) -> None:
         assert events == [f"jccl:{name}" for name in names.split()]
 
 
-def an_event_ends_with_its_operation(rank: Rank) -> bool:
-    big = torch.ones(1 << 20)
-    if rank.rank > 0:
-        rank.get("started")
-        dist.all_reduce(big)
-        return True
-    with profiled() as seen:
-        work = dist.all_reduce(big, async_op=True)
-        with torch.profiler.record_function("told"):
-            # The other rank comes after this.
-            rank.put("started", True)
-        work.wait()
-        # The event ends before those who wait for the future hear of it.
-        work.get_future().wait()
-    (event,) = (e for e in seen.events() if e.name == "jccl:all_reduce")
-    (told,) = (e for e in seen.events() if e.name == "told")
-    over: bool = event.time_range.end > told.time_range.start
-    return over
-
-
-def test_the_event_of_an_asynchronous_operation_ends_with_it(two: Team) -> None:
-    assert two.run(an_event_ends_with_its_operation) == [True, True]
-
-
 def training_is_shown(_: Rank) -> list[str]:
     model = DistributedDataParallel(nn.Linear(8, 8))
     with profiled() as seen:

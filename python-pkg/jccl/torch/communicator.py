@@ -167,18 +167,18 @@ class Communicator:
             raise
 
     def record(self, name: str, call: Call, *rest: Any) -> Any:
-        """As ``run``; torch's profiler shows the operation, from its start to its end on the host.
+        """As ``run``; torch's profiler shows the call.
+
+        It does not show how long an operation goes on after its call has returned, which may be
+        longer than the profile.
 
         Args:
             name: what the profiler shows behind "jccl:".
             call: the operation.
             rest: the other arguments of ``run``.
         """
-        with profiler.record_function(f"jccl:{name}") as record:
-            work = self.run(call, *rest, recorded=True)
-            if isinstance(work, StartedWork):
-                record._call_end_callbacks_on_future(work.get_future())
-            return work
+        with profiler.record_function(f"jccl:{name}"):
+            return self.run(call, *rest, recorded=True)
 
     def _run_lazy(
         self, call: Call, waits: bool, result: list[torch.Tensor], composition: Composition
