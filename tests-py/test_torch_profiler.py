@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -76,6 +77,30 @@ def a_refused_call_ends_its_event(_: Rank) -> list[str]:
 def test_refused_calls_are_no_end_of_the_profile(two: Team) -> None:
     for events in two.run(a_refused_call_ends_its_event):
         assert events[-1] == "jccl:all_reduce"
+
+
+def operations_outlast_profiles(rank: Rank) -> tuple[int, set[str]]:
+    names = []
+    for time in range(20):
+        with profiled() as seen:
+            # The last rank to come lets the operations end, after the other's profile.
+            if rank.rank == time % 2:
+                rank.meet(f"profiled/{time}")
+            works = [dist.all_reduce(torch.ones(200_000), async_op=True) for _ in range(20)]
+        if rank.rank != time % 2:
+            rank.meet(f"profiled/{time}")
+        # What torch has freed is somebody else's now.
+        lists = [[None] * length for length in (80, 500, 3000, 8000, 30_000) for _ in range(60)]
+        for work in works:
+            work.get_future().wait()
+        assert not any(any(each) for each in lists)
+        gc.collect()
+        names += shown(seen)
+    return len(names), set(names)
+
+
+def test_operations_may_outlast_a_profile(two: Team) -> None:
+    assert two.run(operations_outlast_profiles) == [(400, {"jccl:all_reduce"})] * 2
 
 
 def nothing_is_recorded_without_a_profile(_: Rank) -> list[str]:

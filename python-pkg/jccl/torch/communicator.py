@@ -169,8 +169,8 @@ class Communicator:
     def record(self, name: str, call: Call, *rest: Any) -> Any:
         """As ``run``; torch's profiler shows the call.
 
-        It does not show how long an operation goes on after its call has returned, which may be
-        longer than the profile.
+        The event ends with the call, even if the operation goes on: torch writes the end of an
+        event into memory that it frees with the profile, so none may end later than that.
 
         Args:
             name: what the profiler shows behind "jccl:".
