@@ -56,6 +56,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntSupplier;
+import java.util.function.Supplier;
 
 /**
  * A GPU, in its primary context, which CUDA's runtime uses as well. The context is retained for as
@@ -87,9 +88,9 @@ final class CudaDevice implements Device {
 
     private final byte[] uuid = new byte[16];
 
-    /** Made when they are first needed; guarded by this. */
-    private @Nullable Kernels kernels;
+    private final Supplier<Kernels> kernels;
 
+    /** Made when it is first needed; guarded by this. */
     private @Nullable CUstream own;
 
     private final Thread watcher;
@@ -114,6 +115,7 @@ final class CudaDevice implements Device {
         require(Native.uuid(uuid, ordinal), "cuDeviceGetUuid");
         watcher = Threads.daemon("jccl-" + name(), this::watch);
         watcher.start();
+        kernels = Kernels.loaded(this);
     }
 
     @Override
@@ -331,16 +333,7 @@ final class CudaDevice implements Device {
         if (!possible) {
             return null;
         }
-        return new CudaCollectives(this, kernels(), rank, nRanks);
-    }
-
-    private synchronized Kernels kernels() {
-        Kernels known = kernels;
-        if (known == null) {
-            known = new Kernels(this);
-            kernels = known;
-        }
-        return known;
+        return new CudaCollectives(this, kernels.get(), rank, nRanks);
     }
 
     /** Gives a stream a kernel, between {@link #enter} and {@link #leave}. */

@@ -3,12 +3,14 @@ package org.jccl.cuda;
 import org.jccl.call.Call;
 import org.jccl.type.DataType;
 import org.jccl.type.ErrorKind;
+import org.jccl.type.NcclException;
 import org.jccl.type.Operation;
 import org.jccl.type.RedOp;
 import org.jspecify.annotations.Nullable;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.function.Supplier;
 
 /** The kernels of {@code exchange.cu}, {@code pieces.cu} and {@code transfers.cu} on one device. */
 final class Kernels {
@@ -68,10 +70,24 @@ final class Kernels {
     private final long transfers;
 
     /**
-     * Loads all of them. What is loaded later has to wait until the device has done everything that
-     * it was given, which may in turn wait for the caller.
+     * Loads all of them, in some 10 ms. A device must do that before any communicator uses it: the
+     * driver loads once the device has done everything that it was given, which may wait for
+     * another rank, and keeps other threads waiting meanwhile.
+     *
+     * @return throws the {@link NcclException} of the device if that has refused them
      */
-    Kernels(CudaDevice device) {
+    static Supplier<Kernels> loaded(CudaDevice device) {
+        try {
+            Kernels all = new Kernels(device);
+            return () -> all;
+        } catch (NcclException refused) {
+            return () -> {
+                throw refused;
+            };
+        }
+    }
+
+    private Kernels(CudaDevice device) {
         transfers = device.function(device.load(required(TRANSFERS, device)), "jccl_transfers");
         long lines = device.load(required(EXCHANGE, device));
         small = load(device, lines, "_small");

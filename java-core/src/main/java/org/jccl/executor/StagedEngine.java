@@ -26,7 +26,8 @@ import java.util.function.ObjLongConsumer;
  *
  * <p>All that the device is to do is given to it in the call. From then on nobody calls it: in a
  * call that waits until the device has done everything, as CUDA's does that frees memory, all other
- * calls wait too, and an operation that needed one could not end.
+ * calls wait too, and an operation that needed one could not end. The caller itself may wait like
+ * that in {@link #follow}, so another thread runs the operation by then.
  */
 final class StagedEngine extends HostEngine {
     /** Short, since what a device does wakes nobody. */

@@ -69,7 +69,7 @@ final class OperationList {
         int submitted = 0;
         for (int i = 0; i < size; i++) {
             try {
-                members[i].executor().submit(tasks[i]);
+                Submission.submit(members[i].executor(), tasks[i]);
                 submitted = keep(i, submitted);
             } catch (RuntimeException | Error e) {
                 group.refuse(Unforeseen.of(e, "in a group"), members[i].executor());

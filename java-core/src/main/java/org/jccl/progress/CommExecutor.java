@@ -197,9 +197,10 @@ public final class CommExecutor {
      * Hands a task over. {@link Submission#follow} continues it once the other tasks of its group
      * have been handed over.
      *
+     * @return whether its stream will wait until a thread has run it
      * @throws NcclException if the communicator has failed or too many operations are under way
      */
-    public void submit(Task task) {
+    public boolean submit(Task task) {
         requireNoFailure();
         boolean visits = usesStream(task);
         if (visits && !gate.enter()) {
@@ -208,11 +209,8 @@ public final class CommExecutor {
         boolean wakes;
         boolean counted = false;
         try {
-            counted = count(visits);
-            if (!counted) {
-                requireNoFailure();
-                throw ended();
-            }
+            count(visits);
+            counted = true;
             wakes = engine.enqueue(task, inbox);
         } catch (RuntimeException | Error e) {
             if (counted) {
@@ -229,6 +227,7 @@ public final class CommExecutor {
         if (failure != null || gate.closed()) {
             gate.own(this::drainInbox);
         }
+        return wakes && visits;
     }
 
     private void requireNoFailure() {
@@ -250,10 +249,9 @@ public final class CommExecutor {
      * Counts one more operation. A stream takes {@link #MAX_PENDING} and keeps its caller waiting
      * then, as a stream of CUDA does: the device wakes nobody.
      *
-     * @return false if the communicator has come to its end before there was room
-     * @throws NcclException if there is no room on the host
+     * @throws NcclException if there is no room on the host, or the communicator ends first
      */
-    private boolean count(boolean waits) {
+    private void count(boolean waits) {
         if (waits && pending.get() >= CROWD) {
             tryProgress();
         }
@@ -265,13 +263,13 @@ public final class CommExecutor {
                         MAX_PENDING);
             }
             if (failure != null || gate.closed()) {
-                return false;
+                requireNoFailure();
+                throw ended();
             }
             if (!tryProgress()) {
                 LockSupport.parkNanos(this, ROOM_NAP_NS);
             }
         }
-        return true;
     }
 
     /**

@@ -32,7 +32,7 @@ public final class Submission {
      */
     public static @Nullable Task run(CommExecutor executor, Call call, @Nullable Plan plan) {
         Task task = task(executor, call, plan);
-        executor.submit(task);
+        submit(executor, task);
         if (follow(executor, task)) {
             return null;
         }
@@ -46,6 +46,18 @@ public final class Submission {
         }
         NcclException.throwIfAny(task.failure());
         return null;
+    }
+
+    /**
+     * Hands a task over, and leaves it to a stream thread if its stream will wait for it: from then
+     * on a call of the device, also one of {@link #follow}, may not return before it is over.
+     *
+     * @throws NcclException as of {@link CommExecutor#submit}
+     */
+    public static void submit(CommExecutor executor, Task task) {
+        if (executor.submit(task)) {
+            StreamAgent.attend(executor);
+        }
     }
 
     /**
@@ -83,7 +95,7 @@ public final class Submission {
      * @throws NcclException if it failed at once
      */
     public static long start(CommExecutor executor, Task task, int ms) {
-        executor.submit(task);
+        submit(executor, task);
         follow(executor, task);
         long ticket = accompany(executor, task, ms);
         if (ticket == 0) {
@@ -99,7 +111,7 @@ public final class Submission {
      * @throws NcclException as of {@link CommExecutor#submit}
      */
     public static void start(CommExecutor executor, Task task) {
-        executor.submit(task);
+        submit(executor, task);
         try {
             follow(executor, task);
         } catch (NcclException refused) {

@@ -10,6 +10,7 @@ import org.jccl.harness.Rank;
 import org.jccl.harness.Scenario;
 import org.jccl.type.DataType;
 import org.jccl.type.RedOp;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -17,6 +18,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * Several communicators at once, each in a stream of its own, to which the ranks come in different
@@ -94,6 +96,43 @@ final class DeviceOrderTest {
         Cluster.threads(2)
                 .deadline(60)
                 .run(OppositeOrders.class, communicators, size.count)
+                .assertAllSucceeded();
+    }
+
+    /** The last rank makes a communicator first, and then the call that the others wait for. */
+    public static final class MadeMeanwhile implements Scenario {
+        @Override
+        public void run(Rank rank) throws Exception {
+            int count = Size.SMALL.count;
+            int n = rank.nRanks();
+            boolean late = rank.number() == n - 1;
+            try (Communicator world = rank.init("world", Config.DEFAULT);
+                    Communicator parent = rank.init("parent", Config.DEFAULT);
+                    Place place = Place.of(world)) {
+                MemorySegment sum = place.holding(Sums.filled(place.host(), rank.number(), count));
+                Collectives inStream = world.inStream(place.stream());
+                if (!late) {
+                    inStream.allReduce(sum, sum, count, DataType.INT32, RedOp.SUM);
+                }
+                Communicator node = parent.split(rank.number() / 2, rank.number());
+                if (late) {
+                    inStream.allReduce(sum, sum, count, DataType.INT32, RedOp.SUM);
+                }
+                place.await();
+                Sums.checkSum(place.get(sum), n, count);
+                Objects.requireNonNull(node).close();
+            }
+        }
+    }
+
+    @Test
+    void communicatorIsMadeWhileADeviceWaitsForAnotherRank() {
+        Cluster.processes(4)
+                .nodes(2)
+                .onDevices()
+                .once()
+                .deadline(60)
+                .run(MadeMeanwhile.class)
                 .assertAllSucceeded();
     }
 }

@@ -28,6 +28,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Communicators on a device: calls return before their work is done, and streams keep order. */
 final class DeviceTest {
@@ -154,6 +156,69 @@ final class DeviceTest {
                 .once()
                 .deadline(60)
                 .run(FreesMeanwhile.class)
+                .assertAllSucceeded();
+    }
+
+    /** Another thread frees memory while calls are made, one by one and two in a group. */
+    public static final class FreesAllTheTime implements Scenario {
+        private static final int CALLS = 50;
+        private static final int SMALL = 1000;
+
+        @Override
+        public void run(Rank rank) throws Exception {
+            try (Communicator one = rank.init("one", Config.DEFAULT);
+                    Communicator other = rank.init("other", Config.DEFAULT);
+                    Place place = Place.of(one)) {
+                UsedDevice device = UsedDevice.number(one.device());
+                AtomicBoolean over = new AtomicBoolean();
+                FutureTask<Boolean> frees =
+                        new FutureTask<>(
+                                () -> {
+                                    while (!over.get()) {
+                                        device.freeWhenIdle(device.memory(64));
+                                    }
+                                },
+                                true);
+                MemorySegment content = Sums.filled(place.host(), rank.number(), SMALL);
+                MemorySegment data = place.holding(content);
+                MemorySegment more = place.holding(content);
+                Thread.ofPlatform().name("frees").daemon().start(frees);
+                for (int call = 0; call < CALLS; call++) {
+                    place.give(data, content);
+                    place.give(more, content);
+                    if (call % 2 == 0) {
+                        sum(one, data, place);
+                        sum(other, more, place);
+                    } else {
+                        Group.run(
+                                () -> {
+                                    sum(one, data, place);
+                                    sum(other, more, place);
+                                });
+                    }
+                    // Then nothing is under way, and nobody looks after the communicators.
+                    place.await();
+                    Sums.checkSum(place.get(data), 2, SMALL);
+                    Sums.checkSum(place.get(more), 2, SMALL);
+                }
+                over.set(true);
+                frees.get();
+            }
+        }
+
+        private static void sum(Communicator comm, MemorySegment data, Place place) {
+            comm.inStream(place.stream()).allReduce(data, data, SMALL, DataType.INT32, RedOp.SUM);
+        }
+    }
+
+    @Test
+    void callsOfTheDeviceWaitWhileAnOperationIsGivenToIt() {
+        Cluster.processes(2)
+                .nodes(2)
+                .onDevices()
+                .once()
+                .deadline(60)
+                .run(FreesAllTheTime.class)
                 .assertAllSucceeded();
     }
 
