@@ -181,7 +181,7 @@ def main() -> None:
                     with _others(processes):
                         _threads(library)
         return
-    compare.build(compare.setting())
+    compare.build(compare.setting(), ["openmpi"])
     results: dict[str, dict[str, list[Row]]] = {}
     if options.json and options.json.exists():
         results = json.loads(options.json.read_text(encoding="utf-8"))

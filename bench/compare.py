@@ -109,8 +109,8 @@ def _run(command: Command) -> None:
     subprocess.run(command, check=True)
 
 
-def build(setting: Setting) -> None:
-    """Compiles the clients."""
+def build(setting: Setting, wanted: list[str]) -> None:
+    """Compiles the clients; that of OpenMPI, whose mpicc another MPI may replace, if wanted."""
     BUILD.mkdir(parents=True, exist_ok=True)
     sources, flags = HERE / "c", ["-O3", "-Wall", "-Wextra", "-Werror"]
     measure = str(sources / "measure.c")
@@ -120,7 +120,7 @@ def build(setting: Setting) -> None:
     _run(["cc", *flags, include, nccl, measure, "-o", str(BUILD / "nccl_client"), *library])
     touch = ["-shared", "-fPIC", str(sources / "touch.c"), "-o", str(BUILD / "touch.so")]
     _run(["cc", *flags, *touch])
-    mpicc = open_mpi("mpicc")
+    mpicc = open_mpi("mpicc") if "openmpi" in wanted else None
     if mpicc is not None:
         _run([mpicc, *flags, mpi, measure, "-o", str(BUILD / "mpi_client")])
     if setting.has_intel_mpi():
@@ -452,7 +452,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     found = setting()
-    build(found)
+    build(found, options.only)
     if options.against:
         other = Setting(against.library_in(options.against), found.java.parent)
         build_java(other)

@@ -269,7 +269,7 @@ def main() -> None:
     options = parser.parse_args()
     compare.undisturbed = False
     setting = compare.setting()
-    compare.build(setting)
+    compare.build(setting, ["openmpi"])
     os.environ["OMP_NUM_THREADS"] = "1"
     for count in options.nodes:
         with network(count) as nodes:
