@@ -54,6 +54,7 @@ import org.jspecify.annotations.Nullable;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntSupplier;
 import java.util.function.Supplier;
@@ -88,7 +89,10 @@ final class CudaDevice implements Device {
 
     private final byte[] uuid = new byte[16];
 
-    private final Supplier<Kernels> kernels;
+    /** Held while kernels are loaded, which may have to wait for a program's work. */
+    private final Object loading = new Object();
+
+    private volatile @Nullable Supplier<Kernels> kernels;
 
     /** Made when it is first needed; guarded by this. */
     private @Nullable CUstream own;
@@ -115,7 +119,6 @@ final class CudaDevice implements Device {
         require(Native.uuid(uuid, ordinal), "cuDeviceGetUuid");
         watcher = Threads.daemon("jccl-" + name(), this::watch);
         watcher.start();
-        kernels = Kernels.loaded(this);
     }
 
     @Override
@@ -333,7 +336,16 @@ final class CudaDevice implements Device {
         if (!possible) {
             return null;
         }
-        return new CudaCollectives(this, kernels.get(), rank, nRanks);
+        return new CudaCollectives(this, Objects.requireNonNull(kernels).get(), rank, nRanks);
+    }
+
+    @Override
+    public void prepare() {
+        synchronized (loading) {
+            if (kernels == null) {
+                kernels = Kernels.loaded(this);
+            }
+        }
     }
 
     /** Gives a stream a kernel, between {@link #enter} and {@link #leave}. */

@@ -213,6 +213,9 @@ final class Setup {
     /** What the others need for operations that the devices run among themselves, if anything. */
     private byte[] describeDevice() {
         try {
+            if (device != null) {
+                device.prepare();
+            }
             RankInfo own = infos[rank];
             boolean near = Arrays.stream(infos).allMatch(q -> q.p2p() && q.mayShare(own));
             DeviceCollectives made =

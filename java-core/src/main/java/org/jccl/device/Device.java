@@ -65,7 +65,13 @@ public interface Device {
     void await(long hostAddress, long value, long stream);
 
     /**
-     * Collectives for a rank of a communicator on devices of this kind.
+     * Does, the first time, what would have to wait for all operations under way; each communicator
+     * calls it before it has any.
+     */
+    default void prepare() {}
+
+    /**
+     * Collectives for a rank of a communicator on devices of this kind, after {@link #prepare}.
      *
      * @return null if the device can run none for so many ranks
      */

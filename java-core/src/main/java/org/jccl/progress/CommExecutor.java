@@ -197,7 +197,7 @@ public final class CommExecutor {
      * Hands a task over. {@link Submission#follow} continues it once the other tasks of its group
      * have been handed over.
      *
-     * @return whether its stream will wait until a thread has run it
+     * @return whether a thread has to look after it before it is continued
      * @throws NcclException if the communicator has failed or too many operations are under way
      */
     public boolean submit(Task task) {
@@ -227,7 +227,7 @@ public final class CommExecutor {
         if (failure != null || gate.closed()) {
             gate.own(this::drainInbox);
         }
-        return wakes && visits;
+        return visits && (wakes || !task.operation().pointToPoint());
     }
 
     private void requireNoFailure() {

@@ -1,15 +1,22 @@
 package org.jccl.progress;
 
+import org.jccl.log.Log;
+import org.jccl.log.Subsystem;
 import org.jccl.platform.Threads;
 import org.jccl.transport.Links;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.Unforeseen;
 
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;
 
 /** How a communicator is stopped, and how its rank leaves it. */
 public final class Parting {
+    /** How long a close waits for a device: an abort is to return within a second. */
+    private static final long DEVICE_NS = 500_000_000;
+
     private Parting() {}
 
     /**
@@ -53,7 +60,8 @@ public final class Parting {
 
     /**
      * Frees everything, once no thread is inside. The caller has made sure that nothing is under
-     * way or wanted any more.
+     * way or wanted any more. On a device this may take until other communicators have ended their
+     * operations: then another thread does it, so that a program can abort all of them in turn.
      *
      * @param goodbye what the other ranks are told
      * @param links takes over the links, which may still hold undelivered bytes, and closes them
@@ -62,10 +70,37 @@ public final class Parting {
         if (!leave(executor, goodbye)) {
             return;
         }
+        if (executor.callersWait()) {
+            free(executor, links);
+            return;
+        }
+        FutureTask<Boolean> rest = new FutureTask<>(() -> free(executor, links), true);
+        try {
+            Threads.daemon("jccl-close", rest).start();
+        } catch (OutOfMemoryError noThread) {
+            rest.run();
+        }
+        long untilNs = System.nanoTime() + DEVICE_NS;
+        for (int round = 0; !rest.isDone() && System.nanoTime() - untilNs < 0; round++) {
+            Threads.pause(round);
+        }
+        if (!rest.isDone()) {
+            Log.info(
+                    Subsystem.DESTROY,
+                    "%s is freed later: its device waits for another communicator",
+                    executor.name);
+        } else if (rest.state() == Future.State.FAILED) {
+            throw Unforeseen.of(rest.exceptionNow(), "at the end").on(executor.name);
+        }
+    }
+
+    private static void free(CommExecutor executor, Consumer<Links> links) {
         for (int round = 0; executor.gate.visitors() > 0; round++) {
             executor.gate.forEachSleptOn(executor.links::wakeSleepersOn);
             Threads.pause(round);
         }
+        // One of them may have submitted a task while the gate was being closed.
+        executor.drainLate();
         try {
             executor.engine.close();
         } finally {

@@ -49,14 +49,23 @@ public final class Submission {
     }
 
     /**
-     * Hands a task over, and leaves it to a stream thread if its stream will wait for it: from then
-     * on a call of the device, also one of {@link #follow}, may not return before it is over.
+     * Hands a task over, and leaves it to a stream thread if a device has begun it, or will wait
+     * for the host: from then on a call of the device, also one of {@link #follow}, may not return
+     * before it is over.
      *
      * @throws NcclException as of {@link CommExecutor#submit}
      */
     public static void submit(CommExecutor executor, Task task) {
-        if (executor.submit(task)) {
+        if (!executor.submit(task)) {
+            return;
+        }
+        try {
             StreamAgent.attend(executor);
+        } catch (RuntimeException | Error e) {
+            // Nobody continues the task.
+            executor.stopRequest = Unforeseen.TORN;
+            executor.gate.leave();
+            throw e;
         }
     }
 

@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
@@ -53,6 +54,8 @@ public final class SimulatedDevice implements Device, UsedDevice {
 
     /** Calls that give the device something to do read; who frees memory as CUDA does writes. */
     private final ReentrantReadWriteLock calls = new ReentrantReadWriteLock();
+
+    private final AtomicBoolean prepared = new AtomicBoolean();
 
     /** The call that the device refuses next, and how many such calls it lets pass before. */
     private @Nullable String refusing;
@@ -135,12 +138,24 @@ public final class SimulatedDevice implements Device, UsedDevice {
 
     @Override
     public void freeWhenIdle(MemorySegment memory) {
+        whenIdle(() -> release(memory));
+    }
+
+    /** As CUDA loads kernels. */
+    @Override
+    public void prepare() {
+        if (prepared.compareAndSet(false, true)) {
+            whenIdle(() -> {});
+        }
+    }
+
+    private void whenIdle(Runnable action) {
         calls.writeLock().lock();
         try {
             for (SimulatedStream each : streams.values()) {
                 each.synchronize();
             }
-            release(memory);
+            action.run();
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         } finally {

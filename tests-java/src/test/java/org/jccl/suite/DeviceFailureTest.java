@@ -121,6 +121,69 @@ final class DeviceFailureTest {
                 .assertAllSucceeded();
     }
 
+    /**
+     * A thread is inside the first communicator, in a call that waits for the second one's peer.
+     */
+    public static final class AbortsInTurn implements Scenario {
+        @Override
+        public void run(Rank rank) throws Exception {
+            Communicator first = rank.init("first", Config.DEFAULT);
+            Communicator second = rank.init("second", Config.DEFAULT);
+            try (Communicator idle = rank.init("idle", Config.DEFAULT);
+                    Place place = Place.of(idle)) {
+                if (rank.number() == 1) {
+                    rank.await("aborted");
+                    first.abort();
+                    second.abort();
+                    return;
+                }
+                UsedDevice device = UsedDevice.number(first.device());
+                MemorySegment memory = place.holding(Sums.filled(place.host(), 0, LARGE));
+                MemorySegment other = device.memory(64);
+                sum(second, memory, place);
+                Thread frees = started("frees", () -> device.freeWhenIdle(other));
+                // Nothing tells that a thread waits in a call of the device.
+                Thread.sleep(50);
+                Thread calls =
+                        started(
+                                "calls",
+                                () -> {
+                                    try {
+                                        sum(first, memory, place);
+                                    } catch (NcclException aborted) {
+                                        // It may come before the abort, or after it.
+                                    }
+                                });
+                Thread.sleep(50);
+                first.abort();
+                second.abort();
+                rank.post("aborted", "");
+                frees.join();
+                calls.join();
+                place.await();
+            }
+        }
+
+        private static void sum(Communicator comm, MemorySegment data, Place place) {
+            comm.inStream(place.stream()).allReduce(data, data, LARGE, DataType.INT32, RedOp.SUM);
+        }
+
+        private static Thread started(String name, Runnable body) {
+            return Thread.ofPlatform().name(name).daemon().start(body);
+        }
+    }
+
+    @Test
+    void communicatorsAreAbortedInTurnThoughTheDeviceWaitsForTheLast() {
+        Cluster.processes(2)
+                .nodes(2)
+                .onDevices()
+                .once()
+                .deadline(60)
+                .run(AbortsInTurn.class)
+                .assertAllSucceeded();
+    }
+
     @Test
     void timeLimitNamesTheOwnStream() {
         Outcome outcome =
