@@ -14,8 +14,8 @@ import java.util.function.Consumer;
 
 /** How a communicator is stopped, and how its rank leaves it. */
 public final class Parting {
-    /** How long a close waits for a device: an abort is to return within a second. */
-    private static final long DEVICE_NS = 500_000_000;
+    /** How long a close waits for a device: two communicators are to be aborted within a second. */
+    private static final long DEVICE_NS = 400_000_000;
 
     private Parting() {}
 
