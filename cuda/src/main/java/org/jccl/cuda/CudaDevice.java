@@ -27,7 +27,6 @@ import static jcuda.driver.JCudaDriver.cuMemcpyAsync;
 import static jcuda.driver.JCudaDriver.cuMemsetD32Async;
 import static jcuda.driver.JCudaDriver.cuMemsetD8Async;
 import static jcuda.driver.JCudaDriver.cuModuleGetFunction;
-import static jcuda.driver.JCudaDriver.cuModuleLoadData;
 import static jcuda.driver.JCudaDriver.cuStreamCreate;
 import static jcuda.driver.JCudaDriver.cuStreamDestroy;
 import static jcuda.driver.JCudaDriver.cuStreamSynchronize;
@@ -40,7 +39,6 @@ import jcuda.driver.CUdevice;
 import jcuda.driver.CUdeviceptr;
 import jcuda.driver.CUevent;
 import jcuda.driver.CUfunction;
-import jcuda.driver.CUmodule;
 import jcuda.driver.CUstream;
 
 import org.jccl.device.Device;
@@ -355,9 +353,9 @@ final class CudaDevice implements Device {
 
     /** Loads compiled kernels. */
     long load(byte[] image) {
-        CUmodule module = new CUmodule();
-        runBesideCaptures("cuModuleLoadData", () -> cuModuleLoadData(module, image));
-        return Raw.value(module);
+        long[] module = {0};
+        runBesideCaptures("cuModuleLoadData", () -> Native.loadModule(module, image));
+        return module[0];
     }
 
     /** A function of kernels that were loaded. */

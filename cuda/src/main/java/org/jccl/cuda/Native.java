@@ -21,7 +21,7 @@ import java.lang.invoke.MethodHandle;
 /**
  * Functions of the driver that JCuda calls in ways that JCCL cannot use: it gives host memory as a
  * buffer of Java, which has 2 GiB at most, and keeps the garbage collector waiting while the driver
- * writes into an array. Besides, those that each call needs: through JCuda one takes 2 to 4 us.
+ * reads or writes an array. Besides, those that each call needs: through JCuda one takes 2 to 4 us.
  */
 @SuppressWarnings("restricted")
 final class Native {
@@ -90,6 +90,12 @@ final class Native {
     /** From where to put the id, and the number of the device. */
     private static final MethodHandle UUID =
             link("cuDeviceGetUuid_v2", ValueLayout.ADDRESS, ValueLayout.JAVA_INT);
+
+    /** From where to put the module, and the image. */
+    private static final MethodHandle LOAD_MODULE =
+            link("cuModuleLoadData", ValueLayout.ADDRESS, ValueLayout.ADDRESS);
+
+    private static final long IMAGE_ALIGNMENT = 16;
 
     private static final MethodHandle LOAD = link("cuFuncLoad", ValueLayout.JAVA_LONG);
 
@@ -234,6 +240,20 @@ final class Native {
             MemorySegment id = arena.allocate(UUID_BYTES);
             int result = (int) UUID.invokeExact(id, device);
             MemorySegment.copy(id, ValueLayout.JAVA_BYTE, 0, out, 0, UUID_BYTES);
+            return result;
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
+    }
+
+    /** Loads compiled kernels into the current context; {@code out} gets the module. */
+    static int loadModule(long[] out, byte[] image) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment module = arena.allocate(ValueLayout.JAVA_LONG);
+            MemorySegment copy = arena.allocate(image.length, IMAGE_ALIGNMENT);
+            MemorySegment.copy(image, 0, copy, ValueLayout.JAVA_BYTE, 0, image.length);
+            int result = (int) LOAD_MODULE.invokeExact(module, copy);
+            out[0] = module.get(ValueLayout.JAVA_LONG, 0);
             return result;
         } catch (Throwable cause) {
             throw unexpected(cause);

@@ -74,23 +74,19 @@ public final class Parting {
             free(executor, links);
             return;
         }
-        FutureTask<Boolean> rest = new FutureTask<>(() -> free(executor, links), true);
+        Freeing freeing = new Freeing(() -> free(executor, links));
         try {
-            Threads.daemon("jccl-close", rest).start();
+            Threads.daemon("jccl-close", freeing).start();
         } catch (OutOfMemoryError noThread) {
-            rest.run();
+            freeing.run();
         }
-        long untilNs = System.nanoTime() + DEVICE_NS;
-        for (int round = 0; !rest.isDone() && System.nanoTime() - untilNs < 0; round++) {
-            Threads.pause(round);
-        }
-        if (!rest.isDone()) {
+        if (!freeing.await(DEVICE_NS)) {
             Log.info(
                     Subsystem.DESTROY,
                     "%s is freed later: its device waits for another communicator",
                     executor.name);
-        } else if (rest.state() == Future.State.FAILED) {
-            throw Unforeseen.of(rest.exceptionNow(), "at the end").on(executor.name);
+        } else if (freeing.state() == Future.State.FAILED) {
+            throw Unforeseen.of(freeing.exceptionNow(), "at the end").on(executor.name);
         }
     }
 
@@ -138,6 +134,32 @@ public final class Parting {
         } finally {
             executor.gate.release();
             executor.drainLate();
+        }
+    }
+
+    /** Frees a communicator in another thread; its failure is logged if nobody waits any more. */
+    static final class Freeing extends FutureTask<Boolean> {
+        private volatile boolean late;
+
+        Freeing(Runnable body) {
+            super(body, true);
+        }
+
+        /** Waits until it is done, or for so long. */
+        boolean await(long ns) {
+            long untilNs = System.nanoTime() + ns;
+            for (int round = 0; !isDone() && System.nanoTime() - untilNs < 0; round++) {
+                Threads.pause(round);
+            }
+            late = true;
+            return isDone();
+        }
+
+        @Override
+        protected void done() {
+            if (late && state() == State.FAILED) {
+                Log.survived("a communicator was not freed: ", exceptionNow());
+            }
         }
     }
 }
