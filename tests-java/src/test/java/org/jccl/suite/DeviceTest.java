@@ -19,6 +19,7 @@ import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 import org.jccl.type.RedOp;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -316,6 +317,8 @@ final class DeviceTest {
         assertTrue(String.valueOf(e.getMessage()).contains(part), e.getMessage());
     }
 
+    /** Stages 4 GiB. */
+    @Tag("stress")
     @Test
     void moreThanTheStagingBoundIsRefused() {
         Cluster.threads(1)
