@@ -73,7 +73,8 @@ junit() {
     local log=$kit/log/$1.log status=0
     local start=$SECONDS
     # Ranks that share a GPU need a queue for each of their streams.
-    JCCL_TEST_DEVICE=cuda CUDA_DEVICE_MAX_CONNECTIONS=32 timeout "$limit_s" "$kit/jdk/bin/java" \
+    JCCL_TEST_DEVICE=cuda CUDA_DEVICE_MAX_CONNECTIONS=32 NCCL_MULTI_RANK_GPU_ENABLE=1 \
+        timeout "$limit_s" "$kit/jdk/bin/java" \
         -XX:+UseSerialGC -ea -Djccl.gpus="$gpus" --add-modules=jdk.incubator.vector --enable-native-access=ALL-UNNAMED \
         --add-opens=java.base/java.lang=ALL-UNNAMED -cp "$kit/lib/*" \
         org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=testfeed \

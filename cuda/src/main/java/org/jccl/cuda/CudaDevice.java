@@ -134,6 +134,11 @@ final class CudaDevice implements Device {
         return ordinal;
     }
 
+    @Override
+    public boolean streamsShareQueues() {
+        return true;
+    }
+
     private void require(int result, String function) {
         Driver.require(result, function, name());
     }

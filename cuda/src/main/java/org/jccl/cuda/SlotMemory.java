@@ -185,12 +185,6 @@ final class SlotMemory {
         long there = in.getLong();
         in.get(handle);
         if (ByteBuffer.wrap(uuid).equals(ByteBuffer.wrap(device.uuid()))) {
-            if (here) {
-                throw ErrorKind.DEVICE_FAILED.says(
-                        "two ranks of this process use %s, where a stream of one may wait for the"
-                                + " other's for ever: give each a GPU, or at least a process",
-                        device.name());
-            }
             throw ErrorKind.DEVICE_FAILED.says(
                     "two ranks use %s, and kernels need a GPU for each", device.name());
         }

@@ -1,9 +1,11 @@
 package org.jccl.cuda;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -54,20 +56,26 @@ final class SoftwareGpusTest {
         }
     }
 
-    private static String run(List<String> command, String ranks) throws Exception {
-        Path output = folder.resolve("output" + ranks);
+    private static String run(List<String> command, String nGpus) throws Exception {
+        return run(command, nGpus, 0, "0");
+    }
+
+    private static String run(List<String> command, String nGpus, int status, String shared)
+            throws Exception {
+        Path output = folder.resolve("output" + nGpus);
         ProcessBuilder builder =
                 new ProcessBuilder(command)
                         .redirectErrorStream(true)
                         .redirectOutput(output.toFile());
         builder.environment().put("LD_LIBRARY_PATH", folder.toString());
-        builder.environment().put("SOFTWARE_GPUS", ranks);
+        builder.environment().put("SOFTWARE_GPUS", nGpus);
+        builder.environment().put("NCCL_MULTI_RANK_GPU_ENABLE", shared);
         Process process = builder.start();
         boolean ended = process.waitFor(DEADLINE_S, TimeUnit.SECONDS);
         process.destroyForcibly().waitFor();
         String said = Files.readString(output);
-        assertEquals(true, ended, said);
-        assertEquals(0, process.exitValue(), said);
+        assertTrue(ended, said);
+        assertEquals(status, process.exitValue(), said);
         return said;
     }
 
@@ -77,9 +85,7 @@ final class SoftwareGpusTest {
         return path != null ? path : System.getProperty("java.class.path");
     }
 
-    @ParameterizedTest
-    @ValueSource(ints = {2, 4})
-    void everyOperationIsRightAndMakesNoObjects(int nRanks) throws Exception {
+    private static List<String> program(int nRanks, int nGpus) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.add("-XX:+UseSerialGC");
@@ -90,9 +96,26 @@ final class SoftwareGpusTest {
         command.add(folder + File.pathSeparator + classPath());
         command.add(SoftwareGpus.class.getName());
         command.add(Integer.toString(nRanks));
-        String said = run(command, Integer.toString(nRanks));
-        assertEquals(true, said.matches("(?s).*\\b[1-9]\\d* results are right.*"), said);
+        command.add(Integer.toString(nGpus));
+        return command;
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {2, 4})
+    void everyOperationIsRightAndMakesNoObjects(int nRanks) throws Exception {
+        String said = run(program(nRanks, nRanks), Integer.toString(nRanks));
+        assertTrue(said.matches("(?s).*\\b[1-9]\\d* results are right.*"), said);
         String bytes = said.replaceFirst("(?s).*a call allocates (\\d+) bytes.*", "$1");
-        assertEquals(true, Long.parseLong(bytes) < SoftwareGpus.LEAST_OBJECT, said);
+        assertTrue(Long.parseLong(bytes) < SoftwareGpus.LEAST_OBJECT, said);
+    }
+
+    @Test
+    void ranksOfAProcessShareAGpuOnlyIfTheyAreToldTo() throws Exception {
+        List<String> three = program(3, 2);
+        String said = run(three, "2", 1, "0");
+        assertTrue(said.contains("ranks 0 and 2, both of process "), said);
+        assertTrue(said.contains(", use cuda:0, where an operation of one may wait "), said);
+        said = run(three, "2", 0, "1");
+        assertTrue(said.matches("(?s).*\\b[1-9]\\d* results are right.*"), said);
     }
 }

@@ -102,6 +102,7 @@ final class InitJob extends Creation {
                         difference);
             }
         }
+        RankInfo.requireOwnDevices(infos);
         if (client == null) {
             Rendezvous.useAlone(id);
         }

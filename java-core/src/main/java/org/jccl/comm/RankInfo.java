@@ -23,7 +23,10 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
 
 /**
  * A rank tells the others this about itself at init.
@@ -35,6 +38,7 @@ import java.util.HexFormat;
  * @param listener where its process accepts connections
  * @param shm whether it shares memory with other processes
  * @param p2p whether it shares memory inside its process even if {@code shm} is off
+ * @param ownDevice the device that no other rank of its process may have, as in cuda:0, or empty
  * @param settings those on which all ranks must agree, as name=value lines
  */
 record RankInfo(
@@ -45,6 +49,7 @@ record RankInfo(
         SocketAddress listener,
         boolean shm,
         boolean p2p,
+        String ownDevice,
         String settings) {
     private static final int MAX_TEXT = 400;
     private static final long PROCESS_NONCE = new java.security.SecureRandom().nextLong();
@@ -61,6 +66,9 @@ record RankInfo(
                 Listener.address(),
                 !Params.SHM_DISABLE.get(),
                 !Params.P2P_DISABLE.get(),
+                device == null || !device.streamsShareQueues() || Params.MULTI_RANK_GPU_ENABLE.get()
+                        ? ""
+                        : device.name(),
                 Sentence.of(
                         "layout=%s\nJCCL_DETERMINISTIC=%s\ndevice=%s",
                         RegionLayout.WIRE_VERSION,
@@ -103,6 +111,30 @@ record RankInfo(
         return "rank " + a + " has " + shown(l) + ", rank " + b + " has " + shown(r);
     }
 
+    /**
+     * Looks for two ranks of one process that have one device, where each needs its own.
+     *
+     * @throws NcclException DEVICE_TWICE if there are any; all ranks find the same two
+     */
+    static void requireOwnDevices(RankInfo[] infos) {
+        Map<List<Object>, Integer> users = new HashMap<>();
+        for (int q = 0; q < infos.length; q++) {
+            RankInfo info = infos[q];
+            if (info.ownDevice.isEmpty()) {
+                continue;
+            }
+            Integer user =
+                    users.putIfAbsent(List.of(info.pid, info.processNonce, info.ownDevice), q);
+            if (user != null) {
+                throw ErrorKind.DEVICE_TWICE.says(
+                        "ranks %s and %s, both of process %s, use %s, where an operation of one may"
+                                + " wait behind the other's for ever; give each rank a device, or"
+                                + " a process, or set NCCL_MULTI_RANK_GPU_ENABLE=1",
+                        user, q, info.pid, Utf8.printable(info.ownDevice));
+            }
+        }
+    }
+
     private static String shown(String setting) {
         return Utf8.printable(setting.substring(0, Math.min(setting.length(), MAX_TEXT)));
     }
@@ -118,6 +150,7 @@ record RankInfo(
             out.write(listener.toWire());
             out.writeBoolean(shm);
             out.writeBoolean(p2p);
+            out.writeUTF(ownDevice);
             out.writeUTF(settings);
             return bytes.toByteArray();
         } catch (IOException e) {
@@ -143,6 +176,7 @@ record RankInfo(
                             SocketAddress.fromWire(in.readNBytes(SocketAddress.WIRE_BYTES)),
                             in.readBoolean(),
                             in.readBoolean(),
+                            in.readUTF(),
                             in.readUTF());
             if (info.pid > 0 && in.available() == 0) {
                 return info;

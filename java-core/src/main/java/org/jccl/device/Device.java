@@ -20,6 +20,14 @@ public interface Device {
     /** Its number among the devices of its kind in this process. */
     int ordinal();
 
+    /**
+     * Whether streams of one process may share a queue of the device, in which one that waits holds
+     * up the others; then ranks of a process need a device each.
+     */
+    default boolean streamsShareQueues() {
+        return false;
+    }
+
     /** Whether all these bytes, at least one, are memory of this device. */
     boolean owns(long address, long bytes);
 

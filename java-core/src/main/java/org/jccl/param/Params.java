@@ -77,6 +77,10 @@ public final class Params {
      */
     public static final Param<Integer> MAX_CTAS = atLeastOne("NCCL_MAX_CTAS", 64);
 
+    /** 1: ranks of a process may share a GPU, although each may hold up the other. */
+    public static final Param<Boolean> MULTI_RANK_GPU_ENABLE =
+            flag("NCCL_MULTI_RANK_GPU_ENABLE", false);
+
     /** 1 or 0: calls of every communicator block or not, whatever its config says. */
     public static final Param<@Nullable Boolean> COMM_BLOCKING = choice("NCCL_COMM_BLOCKING");
 

@@ -24,7 +24,7 @@ public final class CommTargets {
     }
 
     private static RankInfo info(String host, int pid, SocketAddress where, String settings) {
-        return new RankInfo(host, pid, 99, 7, where, true, false, settings);
+        return new RankInfo(host, pid, 99, 7, where, true, false, "", settings);
     }
 
     private static FuzzTarget rankInfo() {

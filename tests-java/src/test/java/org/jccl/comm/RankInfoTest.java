@@ -2,10 +2,16 @@ package org.jccl.comm;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.jccl.platform.SocketAddress;
 import org.jccl.type.NcclConfig;
+import org.jccl.type.NcclException;
+import org.jccl.type.NcclResult;
 import org.junit.jupiter.api.Test;
+
+import java.util.Arrays;
 
 /** What a rank tells the others about itself. */
 final class RankInfoTest {
@@ -20,7 +26,31 @@ final class RankInfoTest {
         assertFalse(one.mayShare(other));
     }
 
+    @Test
+    void ranksOfAProcessNeedADeviceEachWhereStreamsShareQueues() {
+        RankInfo[] infos = {
+            using("one", 4711, "cuda:0"),
+            using("one", 4711, "cuda:1"),
+            using("one", 4712, "cuda:0"),
+            using("one", 4711, ""),
+            using("one", 4711, ""),
+            using("two", 4711, "cuda:0")
+        };
+        RankInfo.requireOwnDevices(Arrays.copyOf(infos, 5));
+        infos[5] = RankInfo.decode(5, infos[5].encode(), 0);
+        NcclException refused =
+                assertThrows(NcclException.class, () -> RankInfo.requireOwnDevices(infos));
+        assertEquals(NcclResult.INVALID_USAGE, refused.result());
+        assertTrue(
+                refused.getMessage().contains("ranks 0 and 5, both of process 4711, use cuda:0, "));
+    }
+
     private static RankInfo of(String hostId) {
         return RankInfo.own(NcclConfig.DEFAULT.withHostId(hostId), null);
+    }
+
+    private static RankInfo using(String hostId, int pid, String device) {
+        SocketAddress where = SocketAddress.parse("10.0.0.1:4000");
+        return new RankInfo(hostId, pid, 99, 7, where, true, true, device, "a=1");
     }
 }
