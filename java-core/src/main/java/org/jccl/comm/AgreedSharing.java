@@ -35,18 +35,22 @@ final class AgreedSharing implements Nodes.Sharing {
         this.unmapped = new BitSet[n];
         this.kinds = new int[n];
         BitSet odd = new BitSet();
+        BitSet none = new BitSet();
         for (int q = 0; q < n; q++) {
             BitSet missed = BitSet.valueOf(unmapped.apply(q));
             odd.or(missed);
             missed.clear(n, n + 2);
-            this.unmapped[q] = missed;
+            this.unmapped[q] = missed.isEmpty() ? none : missed;
             odd.set(q, odd.get(q) || !missed.isEmpty());
         }
         readable = !odd.get(n);
         onDevices = !odd.get(n + 1);
         Map<RankInfo, Integer> first = new HashMap<>();
         for (int q = 0; q < n; q++) {
-            kinds[q] = odd.get(q) ? q : first.merge(infos[q], q, Math::min);
+            // Ranks of one process often share a description.
+            boolean asBefore = q > 0 && infos[q].equals(infos[q - 1]) && !odd.get(q - 1);
+            kinds[q] =
+                    odd.get(q) ? q : asBefore ? kinds[q - 1] : first.merge(infos[q], q, Math::min);
         }
     }
 

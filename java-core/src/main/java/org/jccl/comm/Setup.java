@@ -181,6 +181,7 @@ final class Setup {
         BitSet unmapped = new BitSet();
         boolean mayRead = Params.P2P_READ_ENABLE.get() && !Params.P2P_DISABLE.get();
         unmapped.set(nRanks, !mayRead);
+        RankInfo read = null;
         for (int q = 0; q < nRanks; q++) {
             if (q == rank || !infos[rank].mayShare(infos[q])) {
                 continue;
@@ -197,8 +198,10 @@ final class Setup {
                 int pid = infos[q].pid();
                 Region region = Region.open(nRanks, q, pid, descriptor, nonce);
                 regions[q] = region;
-                if (mayRead && !region.isReadIn(pid, in.getLong())) {
-                    unmapped.set(nRanks);
+                if (mayRead && (read == null || !read.sameProcess(infos[q]))) {
+                    unmapped.set(
+                            nRanks, unmapped.get(nRanks) || !region.isReadIn(pid, in.getLong()));
+                    read = infos[q];
                 }
             } catch (NcclException e) {
                 unmapped.set(q);

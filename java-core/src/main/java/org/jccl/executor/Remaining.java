@@ -17,7 +17,7 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
     /** The sequence of a call that has not begun. */
     static final long NOT_BEGUN = -1;
 
-    /** Drops low bits of a product; only the high ones look random. */
+    /** Drops low bits of a number of which only the high ones look random. */
     private static final int SHIFT = 12;
 
     /** Whether the code needs, from {@code from} on, what rank {@code q} has not given. */
@@ -53,22 +53,35 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
      */
     void awaitAnyFrom(int from, int dice, Blocked blocked) {
         int[] c = plan.code();
-        int missing = 0;
+        int steps = 0;
         for (int at = from; OpCode.isUnseen(c[at]); at += OpCode.length(c, at)) {
             if (c[at] == OpCode.TINY_FOLD) {
                 calls.awaitAnyOf(calls.number(), dice);
                 return;
             }
-            boolean flag = c[at] == OpCode.WAIT && lacksFlag(c, at);
-            if (flag || (c[at] == OpCode.TINY_COPY && lacksWord(c[at + 2]))) {
-                missing++;
-                if ((dice * missing >>> SHIFT) % missing == 0) {
-                    int q = flag ? c[at + 1] : c[at + 2];
-                    long address = flag ? flag(c, at) : calls.address(q);
-                    blocked.on(q, address, Memory.getLongAcquire(address));
-                }
-            }
+            steps++;
         }
+        // The first that lacks something, from any of the steps on: with a thousand ranks, a look
+        // at all their words would take longer than a sleep.
+        int at = from;
+        for (int skipped = steps == 0 ? 0 : (dice >>> SHIFT) % steps; skipped > 0; skipped--) {
+            at += OpCode.length(c, at);
+        }
+        for (int left = steps; left > 0 && !awaits(c, at, blocked); left--) {
+            at += OpCode.length(c, at);
+            at = OpCode.isUnseen(c[at]) ? at : from;
+        }
+    }
+
+    private boolean awaits(int[] c, int at, Blocked blocked) {
+        boolean flag = c[at] == OpCode.WAIT && lacksFlag(c, at);
+        if (!flag && !(c[at] == OpCode.TINY_COPY && lacksWord(c[at + 2]))) {
+            return false;
+        }
+        int q = flag ? c[at + 1] : c[at + 2];
+        long address = flag ? flag(c, at) : calls.address(q);
+        blocked.on(q, address, Memory.getLongAcquire(address));
+        return true;
     }
 
     private boolean hasBegun() {

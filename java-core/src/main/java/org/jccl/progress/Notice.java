@@ -41,7 +41,7 @@ final class Notice {
 
     private static void publish(Links links, int code, int culprit, NcclException why) {
         String text = String.valueOf(why.getMessage());
-        links.region(links.rank()).publishStatus(code, culprit, text);
+        links.publishStatus(code, culprit, text);
         links.wakeSleepersOn(links.rank());
     }
 

@@ -74,7 +74,9 @@ public final class Nodes {
         int[] nodeOf = new int[nRanks];
         List<List<Integer>> nodes = new ArrayList<>();
         for (int q = 0; q < nRanks; q++) {
-            nodeOf[q] = join(nodes, q, sharing);
+            boolean asBefore =
+                    q > 0 && sharing.kind(q) == sharing.kind(q - 1) && sharing.between(q, q - 1);
+            nodeOf[q] = asBefore ? nodeOf[q - 1] : join(nodes, q, sharing);
         }
         return new Nodes(nodeOf, false);
     }

@@ -3,10 +3,13 @@ package org.jccl.transport;
 import org.jccl.platform.Futex;
 import org.jccl.platform.Membarrier;
 import org.jccl.platform.Memory;
+import org.jccl.platform.Shared;
 import org.jccl.platform.SharedMemory;
 import org.jccl.schedule.Limits;
 
 import java.util.Arrays;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 
 /**
@@ -16,6 +19,12 @@ import java.util.stream.IntStream;
  * <p>Used by the owner of the communicator only.
  */
 public final class Links implements AutoCloseable {
+    /**
+     * By communicator, which the address of a region stands for, how many statuses its ranks in
+     * this process have published. Any thread.
+     */
+    private static final Shared<Long, AtomicLong> REPORTS = new Shared<>(_ -> {});
+
     private final int rank;
     private final Peer[] peers;
     private final Peer[] remote;
@@ -23,10 +32,16 @@ public final class Links implements AutoCloseable {
     private final SharedMemory scratch;
     private final long ringAreaBytes;
 
-    /** See {@link #watched}, and {@link Region#reports} when it was made. */
+    /** Key of {@link #REPORTS}: where the first region is that all ranks of this process share. */
+    private final Long place;
+
+    private final AtomicLong reports;
+
+    /** See {@link #watched}, and {@link #reports} when it was made. */
     private int[] watched = {};
 
     private long reportsSeen = -1;
+    private boolean closed;
 
     /**
      * Takes ownership of everything, and allocates all memory that waits need, before the ranks
@@ -44,6 +59,10 @@ public final class Links implements AutoCloseable {
         this.ringAreaBytes = RegionLayout.ringAreaBytes(limits);
         this.remote = Arrays.stream(peers).filter(Peer::isRemote).toArray(Peer[]::new);
         this.bases = Arrays.stream(peers).mapToLong(peer -> peer.region().base()).toArray();
+        IntStream before = IntStream.range(0, rank).filter(q -> !peers[q].isRemote());
+        int first = before.findFirst().orElse(rank);
+        this.place = bases[first];
+        this.reports = Objects.requireNonNull(REPORTS.use(place, _ -> new AtomicLong()));
     }
 
     /** This rank. */
@@ -109,12 +128,18 @@ public final class Links implements AutoCloseable {
      * be changed.
      */
     public int[] watched() {
-        long reports = Region.reports();
-        if (reports != reportsSeen) {
+        long published = reports.get();
+        if (published != reportsSeen) {
             watched = IntStream.range(0, peers.length).filter(this::isWatched).toArray();
-            reportsSeen = reports;
+            reportsSeen = published;
         }
         return watched;
+    }
+
+    /** Publishes why this rank ends its work; see {@link Region#publishStatus}. */
+    public void publishStatus(int code, int culprit, String text) {
+        region(rank).publishStatus(code, culprit, text);
+        reports.getAndIncrement();
     }
 
     private boolean isWatched(int q) {
@@ -183,5 +208,9 @@ public final class Links implements AutoCloseable {
             peer.close();
         }
         scratch.close();
+        if (!closed) {
+            closed = true;
+            REPORTS.leave(place);
+        }
     }
 }

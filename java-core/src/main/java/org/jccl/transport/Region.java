@@ -12,7 +12,6 @@ import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 
 /**
@@ -25,9 +24,6 @@ import java.util.function.Supplier;
 public final class Region implements AutoCloseable {
     /** In place of a result code in the status of a rank that has left in good order. */
     public static final int LEFT = 100;
-
-    /** How many statuses ranks of this process have published; any thread (atomically). */
-    private static final AtomicLong REPORTS = new AtomicLong();
 
     /**
      * By nonce, the memory of regions in this process: mapped once for all ranks that use it. So n
@@ -201,12 +197,6 @@ public final class Region implements AutoCloseable {
         Memory.putInt(at, bytes.length);
         long word = (long) code << 32 | Integer.toUnsignedLong(culprit + 1);
         Memory.putLongRelease(base() + RegionLayout.STATUS, word);
-        REPORTS.getAndIncrement();
-    }
-
-    /** A number that changes when a rank of this process publishes a status. */
-    static long reports() {
-        return REPORTS.get();
     }
 
     /** The status word; 0 while the rank is well. */

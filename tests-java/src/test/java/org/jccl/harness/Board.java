@@ -8,16 +8,22 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.util.concurrent.locks.LockSupport;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Notes that all ranks of a cluster, and the test, can put and read: files in the cluster's own
  * directory. A note is written once and appears whole.
  */
 final class Board {
-    private static final long LOOK_AGAIN_NS = 1_000_000;
+    private static final long LOOK_AGAIN_MS = 1;
 
     private final Path directory;
+
+    /** By note: one thread of a process looks for it at a time, so that a thousand do not. */
+    private final Map<String, Lock> looking = new ConcurrentHashMap<>();
 
     Board(Path directory) {
         this.directory = directory;
@@ -35,17 +41,22 @@ final class Board {
 
     byte[] await(String name) {
         Path file = directory.resolve(name);
-        while (!Files.exists(file)) {
-            if (Thread.currentThread().isInterrupted()) {
-                throw new IllegalStateException("interrupted while waiting for note " + name);
-            }
-            if (!Files.exists(directory)) {
-                throw new IllegalStateException("the cluster ended before note " + name);
-            }
-            LockSupport.parkNanos(LOOK_AGAIN_NS);
-        }
+        Lock look = looking.computeIfAbsent(name, _ -> new ReentrantLock());
         try {
+            look.lockInterruptibly();
+            try {
+                while (!Files.exists(file)) {
+                    if (!Files.exists(directory)) {
+                        throw new IllegalStateException("the cluster ended before note " + name);
+                    }
+                    Thread.sleep(LOOK_AGAIN_MS);
+                }
+            } finally {
+                look.unlock();
+            }
             return Files.readAllBytes(file);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException("interrupted while waiting for note " + name, e);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -228,8 +228,9 @@ public final class RunningCluster implements AutoCloseable {
         process(rank).kill();
     }
 
-    /** Kills all processes with SIGKILL, as nearly at once as can be. */
+    /** Kills all processes with SIGKILL, stopped before, so that none learns of another's death. */
     public void killAll() {
+        processes.forEach(RankProcess::stop);
         processes.forEach(RankProcess::kill);
     }
 
