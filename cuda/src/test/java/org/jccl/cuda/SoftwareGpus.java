@@ -144,6 +144,7 @@ final class SoftwareGpus {
                 pass(count);
             }
             staged();
+            // Calls of ranks that share a GPU are staged.
             if (nGpus == nRanks) {
                 measure();
             }

@@ -181,7 +181,7 @@ final class Setup {
         BitSet unmapped = new BitSet();
         boolean mayRead = Params.P2P_READ_ENABLE.get() && !Params.P2P_DISABLE.get();
         unmapped.set(nRanks, !mayRead);
-        RankInfo read = null;
+        RankInfo lastRead = null;
         for (int q = 0; q < nRanks; q++) {
             if (q == rank || !infos[rank].mayShare(infos[q])) {
                 continue;
@@ -198,10 +198,12 @@ final class Setup {
                 int pid = infos[q].pid();
                 Region region = Region.open(nRanks, q, pid, descriptor, nonce);
                 regions[q] = region;
-                if (mayRead && (read == null || !read.sameProcess(infos[q]))) {
-                    unmapped.set(
-                            nRanks, unmapped.get(nRanks) || !region.isReadIn(pid, in.getLong()));
-                    read = infos[q];
+                // What can be read of one rank can be read of all ranks of its process.
+                if (mayRead && (lastRead == null || !lastRead.sameProcess(infos[q]))) {
+                    lastRead = infos[q];
+                    if (!region.isReadIn(pid, in.getLong())) {
+                        unmapped.set(nRanks);
+                    }
                 }
             } catch (NcclException e) {
                 unmapped.set(q);
@@ -296,7 +298,7 @@ final class Setup {
                 peers.add(peer(q));
             }
             Limits limits = RegionLayout.limits(nodes.count());
-            links = new Links(rank, peers.toArray(Peer[]::new), limits);
+            links = new Links(rank, peers.toArray(Peer[]::new), members.commId, limits);
             rounds.begin(new byte[0]);
         } catch (NcclException e) {
             giveUp(e);

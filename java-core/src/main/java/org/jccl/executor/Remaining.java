@@ -53,24 +53,36 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
      */
     void awaitAnyFrom(int from, int dice, Blocked blocked) {
         int[] c = plan.code();
-        int steps = 0;
+        int waits = 0;
         for (int at = from; OpCode.isUnseen(c[at]); at += OpCode.length(c, at)) {
             if (c[at] == OpCode.TINY_FOLD) {
                 calls.awaitAnyOf(calls.number(), dice);
                 return;
             }
-            steps++;
+            waits += waits(c[at]) ? 1 : 0;
         }
-        // The first that lacks something, from any of the steps on: with a thousand ranks, a look
-        // at all their words would take longer than a sleep.
+        // Begins at any wait and stops at the first that lacks something: to read the words of a
+        // thousand ranks would take longer than a sleep.
+        int skipped = waits == 0 ? 0 : (dice >>> SHIFT) % waits;
         int at = from;
-        for (int skipped = steps == 0 ? 0 : (dice >>> SHIFT) % steps; skipped > 0; skipped--) {
-            at += OpCode.length(c, at);
+        for (int left = waits + skipped; left > 0; at = next(c, at, from)) {
+            if (waits(c[at])) {
+                if (left <= waits && awaits(c, at, blocked)) {
+                    return;
+                }
+                left--;
+            }
         }
-        for (int left = steps; left > 0 && !awaits(c, at, blocked); left--) {
-            at += OpCode.length(c, at);
-            at = OpCode.isUnseen(c[at]) ? at : from;
-        }
+    }
+
+    private static boolean waits(int code) {
+        return code == OpCode.WAIT || code == OpCode.TINY_COPY;
+    }
+
+    /** The step after this one; after the last that others do not see, the first. */
+    private static int next(int[] c, int at, int from) {
+        int after = at + OpCode.length(c, at);
+        return OpCode.isUnseen(c[after]) ? after : from;
     }
 
     private boolean awaits(int[] c, int at, Blocked blocked) {

@@ -7,6 +7,7 @@ import org.jccl.platform.Shared;
 import org.jccl.platform.SharedMemory;
 import org.jccl.schedule.Limits;
 
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
@@ -19,11 +20,8 @@ import java.util.stream.IntStream;
  * <p>Used by the owner of the communicator only.
  */
 public final class Links implements AutoCloseable {
-    /**
-     * By communicator, which the address of a region stands for, how many statuses its ranks in
-     * this process have published. Any thread.
-     */
-    private static final Shared<Long, AtomicLong> REPORTS = new Shared<>(_ -> {});
+    /** By communicator, how many statuses its ranks in this process have published. Any thread. */
+    private static final Shared<ByteBuffer, AtomicLong> REPORTS = new Shared<>(_ -> {});
 
     private final int rank;
     private final Peer[] peers;
@@ -32,9 +30,7 @@ public final class Links implements AutoCloseable {
     private final SharedMemory scratch;
     private final long ringAreaBytes;
 
-    /** Key of {@link #REPORTS}: where the first region is that all ranks of this process share. */
-    private final Long place;
-
+    private final ByteBuffer commId;
     private final AtomicLong reports;
 
     /** See {@link #watched}, and {@link #reports} when it was made. */
@@ -48,10 +44,11 @@ public final class Links implements AutoCloseable {
      * confirm to each other that they are connected.
      *
      * @param peers by rank, oneself included
+     * @param commId the communicator's number, the same on all ranks, which nobody changes
      * @param limits what their schedules may use
      * @throws org.jccl.type.NcclException SYSTEM_ERROR if there is no memory; nothing is owned then
      */
-    public Links(int rank, Peer[] peers, Limits limits) {
+    public Links(int rank, Peer[] peers, byte[] commId, Limits limits) {
         Membarrier.register();
         this.scratch = SharedMemory.anonymous(8L * peers.length + 8);
         this.rank = rank;
@@ -59,10 +56,8 @@ public final class Links implements AutoCloseable {
         this.ringAreaBytes = RegionLayout.ringAreaBytes(limits);
         this.remote = Arrays.stream(peers).filter(Peer::isRemote).toArray(Peer[]::new);
         this.bases = Arrays.stream(peers).mapToLong(peer -> peer.region().base()).toArray();
-        IntStream before = IntStream.range(0, rank).filter(q -> !peers[q].isRemote());
-        int first = before.findFirst().orElse(rank);
-        this.place = bases[first];
-        this.reports = Objects.requireNonNull(REPORTS.use(place, _ -> new AtomicLong()));
+        this.commId = ByteBuffer.wrap(commId);
+        this.reports = Objects.requireNonNull(REPORTS.use(this.commId, _ -> new AtomicLong()));
     }
 
     /** This rank. */
@@ -210,7 +205,7 @@ public final class Links implements AutoCloseable {
         scratch.close();
         if (!closed) {
             closed = true;
-            REPORTS.leave(place);
+            REPORTS.leave(commId);
         }
     }
 }

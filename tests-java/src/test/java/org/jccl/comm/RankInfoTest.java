@@ -34,15 +34,16 @@ final class RankInfoTest {
             using("one", 4712, "cuda:0"),
             using("one", 4711, ""),
             using("one", 4711, ""),
+            using("one", 4711, 8, "cuda:0"),
             using("two", 4711, "cuda:0")
         };
-        RankInfo.requireOwnDevices(Arrays.copyOf(infos, 5));
-        infos[5] = RankInfo.decode(5, infos[5].encode(), 0);
+        RankInfo.requireOwnDevices(Arrays.copyOf(infos, 6));
+        infos[6] = RankInfo.decode(6, infos[6].encode(), 0);
         NcclException refused =
                 assertThrows(NcclException.class, () -> RankInfo.requireOwnDevices(infos));
         assertEquals(NcclResult.INVALID_USAGE, refused.result());
         assertTrue(
-                refused.getMessage().contains("ranks 0 and 5, both of process 4711, use cuda:0, "));
+                refused.getMessage().contains("ranks 0 and 6, both of process 4711, use cuda:0, "));
     }
 
     private static RankInfo of(String hostId) {
@@ -50,7 +51,11 @@ final class RankInfoTest {
     }
 
     private static RankInfo using(String hostId, int pid, String device) {
+        return using(hostId, pid, 7, device);
+    }
+
+    private static RankInfo using(String hostId, int pid, long nonce, String device) {
         SocketAddress where = SocketAddress.parse("10.0.0.1:4000");
-        return new RankInfo(hostId, pid, 99, 7, where, true, true, device, "a=1");
+        return new RankInfo(hostId, pid, 99, nonce, where, true, true, device, "a=1");
     }
 }

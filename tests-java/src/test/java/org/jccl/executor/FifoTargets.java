@@ -48,6 +48,7 @@ public final class FifoTargets {
         return new Links(
                 0,
                 new Peer[] {new Mate(own, null, 0), new Mate(peer, null, 0)},
+                new byte[] {1},
                 RegionLayout.limits(1));
     }
 

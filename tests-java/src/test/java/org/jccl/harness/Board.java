@@ -56,6 +56,7 @@ final class Board {
             }
             return Files.readAllBytes(file);
         } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
             throw new IllegalStateException("interrupted while waiting for note " + name, e);
         } catch (IOException e) {
             throw new UncheckedIOException(e);

@@ -228,7 +228,7 @@ public final class RunningCluster implements AutoCloseable {
         process(rank).kill();
     }
 
-    /** Kills all processes with SIGKILL, stopped before, so that none learns of another's death. */
+    /** Stops all processes, then kills them, so that none learns of another's death. */
     public void killAll() {
         processes.forEach(RankProcess::stop);
         processes.forEach(RankProcess::kill);

@@ -70,6 +70,23 @@ final class NodesTest {
     }
 
     @Test
+    void ranksOfOneKindNeedNotShare() {
+        Nodes.Sharing none =
+                new Nodes.Sharing() {
+                    @Override
+                    public boolean between(int q, int r) {
+                        return false;
+                    }
+
+                    @Override
+                    public int kind(int q) {
+                        return 0;
+                    }
+                };
+        assertEquals("[[0], [1], [2]]", Nodes.of(3, none).toString());
+    }
+
+    @Test
     void deepAreSeveralNodesOfWhichOneHasSeveralRanks() {
         assertTrue(UNEQUAL.deep());
         assertFalse(Nodes.one(4).deep());
