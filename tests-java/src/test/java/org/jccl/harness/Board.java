@@ -23,7 +23,7 @@ final class Board {
     private final Path directory;
 
     /** By note: one thread of a process looks for it at a time, so that a thousand do not. */
-    private final Map<String, Lock> looking = new ConcurrentHashMap<>();
+    private final Map<Path, Lock> looking = new ConcurrentHashMap<>();
 
     Board(Path directory) {
         this.directory = directory;
@@ -41,18 +41,10 @@ final class Board {
 
     byte[] await(String name) {
         Path file = directory.resolve(name);
-        Lock look = looking.computeIfAbsent(name, _ -> new ReentrantLock());
         try {
-            look.lockInterruptibly();
-            try {
-                while (!Files.exists(file)) {
-                    if (!Files.exists(directory)) {
-                        throw new IllegalStateException("the cluster ended before note " + name);
-                    }
-                    Thread.sleep(LOOK_AGAIN_MS);
-                }
-            } finally {
-                look.unlock();
+            // A scenario's thread may be interrupted, and may still read what is there.
+            if (!Files.exists(file)) {
+                lookFor(file);
             }
             return Files.readAllBytes(file);
         } catch (InterruptedException e) {
@@ -60,6 +52,21 @@ final class Board {
             throw new IllegalStateException("interrupted while waiting for note " + name, e);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
+        }
+    }
+
+    private void lookFor(Path file) throws InterruptedException {
+        Lock look = looking.computeIfAbsent(file, _ -> new ReentrantLock());
+        look.lockInterruptibly();
+        try {
+            while (!Files.exists(file)) {
+                if (!Files.exists(directory)) {
+                    throw new IllegalStateException("the cluster ended before note " + file);
+                }
+                Thread.sleep(LOOK_AGAIN_MS);
+            }
+        } finally {
+            look.unlock();
         }
     }
 
