@@ -72,7 +72,7 @@ for name, value in {**jdk.maven_environment(home), "JAVA_HOME": str(home)}.items
 junit() {
     local log=$kit/log/$1.log status=0
     local start=$SECONDS
-    # Ranks that share a GPU need a queue for each of their streams.
+    # Ranks of a process that share a GPU have to be allowed, and need a queue for each of their streams.
     JCCL_TEST_DEVICE=cuda CUDA_DEVICE_MAX_CONNECTIONS=32 NCCL_MULTI_RANK_GPU_ENABLE=1 \
         timeout "$limit_s" "$kit/jdk/bin/java" \
         -XX:+UseSerialGC -ea -Djccl.gpus="$gpus" --add-modules=jdk.incubator.vector --enable-native-access=ALL-UNNAMED \

@@ -59,15 +59,15 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
                 calls.awaitAnyOf(calls.number(), dice);
                 return;
             }
-            waits += waits(c[at]) ? 1 : 0;
+            waits += isWait(c[at]) ? 1 : 0;
         }
         // Begins at any wait and stops at the first that lacks something: to read the words of a
         // thousand ranks would take longer than a sleep.
         int skipped = waits == 0 ? 0 : (dice >>> SHIFT) % waits;
         int at = from;
         for (int left = waits + skipped; left > 0; at = next(c, at, from)) {
-            if (waits(c[at])) {
-                if (left <= waits && awaits(c, at, blocked)) {
+            if (isWait(c[at])) {
+                if (left <= waits && awaitIfMissing(c, at, blocked)) {
                     return;
                 }
                 left--;
@@ -75,7 +75,7 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
         }
     }
 
-    private static boolean waits(int code) {
+    private static boolean isWait(int code) {
         return code == OpCode.WAIT || code == OpCode.TINY_COPY;
     }
 
@@ -85,7 +85,8 @@ record Remaining(Links links, CallWords calls, Plan plan, long sequence) {
         return OpCode.isUnseen(c[after]) ? after : from;
     }
 
-    private boolean awaits(int[] c, int at, Blocked blocked) {
+    /** Whether a wait lacks something; then it is what the rank is blocked on. */
+    private boolean awaitIfMissing(int[] c, int at, Blocked blocked) {
         boolean flag = c[at] == OpCode.WAIT && lacksFlag(c, at);
         if (!flag && !(c[at] == OpCode.TINY_COPY && lacksWord(c[at + 2]))) {
             return false;
