@@ -4,7 +4,8 @@ BACKEND is torch's "nccl", the default, on whatever library, or "jccl".
 
 Usage, by torchrun, a process for each GPU: eager.py. Rank 0 prints for each size the time of a
 call, and the CPU time of its process for a call, all threads counted, while the GPU keeps up; then
-which threads it was.
+which threads it was. Sizes are timed after WARM_UP_CALLS calls, when Java's compilers are done, and
+in turns.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import torch
 import torch.distributed as dist
 from start import start
 
-CALLS = 20_000
-WARM_UP_CALLS = 10_000
+CALLS = 10_000
+WARM_UP_CALLS = 60_000
+TURNS = 3
 #: So many calls are under way at a time.
 BATCH = 100
 SIZES = (8, 1024, 65536)
@@ -46,25 +48,49 @@ def cpu_ns() -> Counter[str]:
     return used
 
 
+class Spent:
+    """What the calls of one size took, in ns: time, and CPU time by thread."""
+
+    def __init__(self, device: torch.device, size: int) -> None:
+        self.data = torch.zeros(size // 4, device=device)
+        self.size = size
+        self.calls = self.time = self.cpu = 0
+        self.threads: Counter[str] = Counter()
+
+    def turn(self) -> None:
+        """Makes some calls and adds what they take."""
+        run(self.data, BATCH)
+        dist.barrier()
+        threads, cpu, began = cpu_ns(), time.process_time_ns(), time.perf_counter_ns()
+        run(self.data, CALLS)
+        self.time += time.perf_counter_ns() - began
+        self.cpu += time.process_time_ns() - cpu
+        self.threads += cpu_ns() - threads
+        self.calls += CALLS
+
+    def text(self) -> str:
+        """Figures for a call."""
+        each = 1e3 * self.calls
+        return f"{self.size} B {self.time / each:.1f} us, CPU {self.cpu / each:.1f} us"
+
+    def threads_text(self) -> str:
+        """The threads that used most."""
+        each = 1e3 * self.calls
+        most = (f"{name} {ns / each:.1f}" for name, ns in self.threads.most_common(THREADS))
+        return f"{self.size} B: {', '.join(most)}"
+
+
 def main() -> None:
     """Measures on this rank."""
     device = start()
-    figures, threads = [], []
-    for size in SIZES:
-        data = torch.zeros(size // 4, device=device)
-        run(data, WARM_UP_CALLS)
-        dist.barrier()
-        before = cpu_ns()
-        began, used = time.perf_counter(), time.process_time()
-        run(data, CALLS)
-        took, used = time.perf_counter() - began, time.process_time() - used
-        spent = cpu_ns() - before
-        most = (f"{name} {ns / 1e3 / CALLS:.1f}" for name, ns in spent.most_common(THREADS))
-        threads.append(f"{size} B: {', '.join(most)}")
-        figures.append(f"{size} B {1e6 * took / CALLS:.1f} us, CPU {1e6 * used / CALLS:.1f} us")
+    sizes = [Spent(device, size) for size in SIZES]
+    run(sizes[0].data, WARM_UP_CALLS)
+    for _ in range(TURNS):
+        for size in sizes:
+            size.turn()
     if dist.get_rank() == 0:
-        print("eager:", "; ".join(figures), flush=True)
-        print("threads:", "; ".join(threads), flush=True)
+        print("eager:", "; ".join(size.text() for size in sizes), flush=True)
+        print("threads:", "; ".join(size.threads_text() for size in sizes), flush=True)
     dist.destroy_process_group()
 
 

@@ -15,6 +15,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -28,9 +29,10 @@ import java.util.function.BooleanSupplier;
 
 /**
  * Operations of simulated devices. For a collective the streams of the ranks meet, copy each
- * other's inputs, meet again and write their outputs; those that send hand over copies, and wait
- * until they are received. As kernels do, they wait for ever for a rank that does not come, unless
- * the host stops them; and they believe what they are told of the call.
+ * other's inputs, meet again and write their outputs; a root that alone sends hands over copies and
+ * goes on. Those of sends wait until they are received. As kernels do, they wait for ever for a
+ * rank that does not come, unless the host stops them; and they believe what they are told of the
+ * call.
  */
 public final class LinkedCollectives implements DeviceCollectives {
     private static final Map<Long, LinkedCollectives> ALL = new ConcurrentHashMap<>();
@@ -52,6 +54,9 @@ public final class LinkedCollectives implements DeviceCollectives {
 
     /** By rank, what it has sent to this one and this one has not received. */
     private final List<Queue<Message>> arrived = new ArrayList<>();
+
+    /** By root, the inputs that it has handed over and this rank has not taken. */
+    private final List<Queue<byte[]>> spread = new ArrayList<>();
 
     private record Message(byte[] bytes, CountDownLatch received) {}
 
@@ -77,6 +82,7 @@ public final class LinkedCollectives implements DeviceCollectives {
         team[rank] = this;
         for (int q = 0; q < nRanks; q++) {
             arrived.add(new ConcurrentLinkedQueue<>());
+            spread.add(new ConcurrentLinkedQueue<>());
         }
         ALL.put(id, this);
     }
@@ -196,6 +202,11 @@ public final class LinkedCollectives implements DeviceCollectives {
         long number = begun + 1;
         call = mine;
         begun = number;
+        if (mine.operation() == Operation.BROADCAST || mine.operation() == Operation.SCATTER) {
+            read = number;
+            spread(mine);
+            return;
+        }
         if (!meet(number, false)) {
             return;
         }
@@ -206,13 +217,30 @@ public final class LinkedCollectives implements DeviceCollectives {
         }
         read = number;
         if (meet(number, true)) {
-            try {
-                device.awaitHolder();
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
             output(mine, inputs);
         }
+    }
+
+    /** Hands over the input of the root, which this rank may be. */
+    private void spread(Call mine) {
+        int root = mine.peer();
+        List<byte[]> inputs = new ArrayList<>(Collections.nCopies(team.length, new byte[0]));
+        if (rank == root) {
+            byte[] input = input(mine, mine.partBytes());
+            inputs.set(root, input);
+            for (LinkedCollectives each : team) {
+                if (each != this) {
+                    Objects.requireNonNull(each).spread.get(root).add(input);
+                }
+            }
+        } else {
+            Queue<byte[]> from = spread.get(root);
+            if (!await(() -> !from.isEmpty())) {
+                return;
+            }
+            inputs.set(root, from.remove());
+        }
+        output(mine, inputs);
     }
 
     private boolean meet(long number, boolean reading) {
@@ -241,6 +269,11 @@ public final class LinkedCollectives implements DeviceCollectives {
     }
 
     private void output(Call mine, List<byte[]> inputs) {
+        try {
+            device.awaitHolder();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
         Operation op = mine.operation();
         if (!op.receives(rank, mine.peer())) {
             return;
@@ -251,7 +284,7 @@ public final class LinkedCollectives implements DeviceCollectives {
         switch (op) {
             case ALL_REDUCE, REDUCE -> put(mine, 0, folded(mine, all, 0, part));
             case REDUCE_SCATTER -> put(mine, 0, folded(mine, all, rank * part, part));
-            case BROADCAST -> put(mine, 0, all[root]);
+            case BROADCAST -> put(mine, 0, slice(all[root], 0, part));
             case SCATTER -> put(mine, 0, slice(all[root], rank * part, part));
             default -> {
                 for (int q = 0; q < all.length; q++) {

@@ -20,7 +20,6 @@ import org.jccl.type.NcclResult;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.lang.foreign.MemorySegment;
@@ -257,7 +256,7 @@ final class DeviceCollectivesTest {
                                         if (rank.number() != 2) {
                                             seat.sum(data, 10);
                                         }
-                                        awaitFailure(seat);
+                                        seat.awaitFailure();
                                         seat.synchronize();
                                         seat.device.release(data);
                                         seat.comm.awaitReady(InitTest.SOON);
@@ -290,7 +289,7 @@ final class DeviceCollectivesTest {
                                         }
                                         seat.sum(data, 10);
                                         rank.post("called", "");
-                                        awaitFailure(seat);
+                                        seat.awaitFailure();
                                         seat.synchronize();
                                         seat.device.release(data);
                                         seat.comm.awaitReady(InitTest.SOON);
@@ -325,47 +324,6 @@ final class DeviceCollectivesTest {
                             rank.post("left", "");
                         })
                 .assertAllSucceeded();
-    }
-
-    /**
-     * Ranks that make so many equal calls, then so many different ones and equal ones again, which
-     * their devices do as they are told. Hosts may be ahead of each other by several calls.
-     */
-    @ParameterizedTest
-    @CsvSource({"0, 1, 0", "3, 1, 0", "9, 1, 2", "2, 1, 20", "0, 6, 0", "5, 7, 3"})
-    void ranksThatCallDifferentlyAreToldSo(int equal, int different, int after) {
-        Outcome outcome =
-                threads(2)
-                        .runHere(
-                                rank -> {
-                                    try (Seat seat = seat(rank)) {
-                                        MemorySegment data = seat.holding(10, rank.number());
-                                        CountDownLatch latch = seat.busy();
-                                        sums(seat, data, 10, equal);
-                                        sums(seat, data, 10 - rank.number(), different);
-                                        sums(seat, data, 10, after);
-                                        latch.countDown();
-                                        awaitFailure(seat);
-                                        seat.synchronize();
-                                        seat.device.release(data);
-                                        seat.comm.awaitReady(InitTest.SOON);
-                                    }
-                                });
-        for (int rank = 0; rank < 2; rank++) {
-            String call = "call " + (equal + 1) + " nccl";
-            outcome.rank(rank).assertFailed(NcclResult.INVALID_USAGE, call);
-        }
-    }
-
-    /** The call that finds out that another rank has called differently throws. */
-    private static void sums(Seat seat, MemorySegment data, int count, int times) {
-        for (int i = 0; i < times && seat.comm.asyncError() == NcclResult.SUCCESS; i++) {
-            try {
-                seat.sum(data, count);
-            } catch (NcclException over) {
-                assertEquals(NcclResult.INVALID_USAGE, over.result(), over.getMessage());
-            }
-        }
     }
 
     @Test
@@ -407,7 +365,7 @@ final class DeviceCollectivesTest {
                                             device.refuse("a later part", 0);
                                         }
                                         seat.sum(data, COUNT);
-                                        awaitFailure(seat);
+                                        seat.awaitFailure();
                                         seat.synchronize();
                                         seat.device.release(data);
                                         seat.comm.awaitReady(InitTest.SOON);
@@ -451,11 +409,5 @@ final class DeviceCollectivesTest {
                             assertEquals(NcclResult.INVALID_USAGE, e.result());
                         })
                 .assertAllSucceeded();
-    }
-
-    private static void awaitFailure(Seat seat) throws InterruptedException {
-        while (seat.comm.asyncError() == NcclResult.SUCCESS) {
-            Thread.sleep(5);
-        }
     }
 }

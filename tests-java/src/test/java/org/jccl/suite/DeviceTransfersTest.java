@@ -338,7 +338,7 @@ final class DeviceTransfersTest {
                                         } else if (rank.number() == 0) {
                                             comm.recv(data, bytes, TYPE, 1);
                                         }
-                                        awaitFailure(seat);
+                                        seat.awaitFailure();
                                         seat.synchronize();
                                         seat.device.release(data);
                                         seat.comm.awaitReady(InitTest.SOON);
@@ -367,7 +367,7 @@ final class DeviceTransfersTest {
                                         Collectives comm = seat.comm.inStream(seat.stream);
                                         comm.send(data, bytes, TYPE, 1);
                                         rank.post("sent", "");
-                                        awaitFailure(seat);
+                                        seat.awaitFailure();
                                         seat.synchronize();
                                         seat.device.release(data);
                                         seat.comm.awaitReady(InitTest.SOON);
@@ -390,7 +390,7 @@ final class DeviceTransfersTest {
                                         } else {
                                             comm.recv(data, 999, TYPE, 0);
                                         }
-                                        awaitFailure(seat);
+                                        seat.awaitFailure();
                                         seat.synchronize();
                                         seat.device.release(data);
                                         seat.comm.awaitReady(InitTest.SOON);
@@ -477,11 +477,5 @@ final class DeviceTransfersTest {
                             }
                         })
                 .assertAllSucceeded();
-    }
-
-    private static void awaitFailure(Seat seat) throws InterruptedException {
-        while (seat.comm.asyncError() == NcclResult.SUCCESS) {
-            Thread.sleep(5);
-        }
     }
 }

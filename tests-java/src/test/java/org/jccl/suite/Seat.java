@@ -82,6 +82,12 @@ final class Seat implements AutoCloseable {
         }
     }
 
+    void awaitFailure() throws InterruptedException {
+        while (comm.asyncError() == NcclResult.SUCCESS) {
+            Thread.sleep(5);
+        }
+    }
+
     void sum(MemorySegment data, int count) {
         comm.inStream(stream).allReduce(data, data, count, DataType.INT32, RedOp.SUM);
     }
