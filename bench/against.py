@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from compare import Table
+    from figures import Table
 
 SLOWER = 1.05
 ROUNDS = 15

@@ -12,9 +12,9 @@ Every round runs fresh processes. --fresh N shows how much these differ: it make
 sizes up to 2 KiB, and prints the 90th percentile as a multiple of each median. The figure of a
 process is the median of those of three, seconds apart, that were least disturbed: it shows what the
 process is like, not a moment. The multiple in brackets is that of the last of the three alone. If
-each rank has a core, the Java and C clients also discard series in which something else slowed the
-core (c/measure.c). A process that stayed disturbed counts; beside it stands the multiple of the
-others.
+each rank has a core, Java and C clients also discard series in which something slowed the core, or
+the host had moved two ranks' cores apart (c/measure.c). A process that stayed disturbed counts;
+beside it stands the multiple of the others.
 
 python bench/compare.py [--rounds 3] [--ranks 2 4] [--json bench/results/NAME.json]
 python bench/compare.py --fresh 20 --only java c intelmpi
@@ -42,10 +42,11 @@ import zlib
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import against
 import fresh
+from figures import Table, middle, parsed
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -66,18 +67,6 @@ passes = 1
 JVM_FLAGS = ["--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"]
 
 Command = list[str]
-
-
-class Figure(NamedTuple):
-    """Microseconds of a call, and hundredths of a second stolen while they were measured."""
-
-    us: float
-    stolen: float
-    #: If this is the median of several, all of them, in their order.
-    looks: tuple[tuple[float, float], ...] = ()
-
-
-Table = dict[int, Figure]
 
 
 class Setting:
@@ -183,20 +172,7 @@ def collect(processes: list[subprocess.Popen[str]], name: str) -> Table:
         for process in processes:
             process.kill()
             process.wait()
-    figures: dict[int, list[Figure]] = {}
-    for row in (line.split() for line in text.splitlines()):
-        if len(row) == 3 and row[0].isdigit():
-            figures.setdefault(int(row[0]), []).append(Figure(float(row[1]), float(row[2])))
-    return {size: _middle(found[-passes:]) for size, found in figures.items()}
-
-
-def _middle(figures: list[Figure]) -> Figure:
-    """The median of those from which least was stolen."""
-    if len(figures) == 1:
-        return figures[0]
-    least = min(figure.stolen for figure in figures)
-    median = statistics.median(f.us for f in figures if f.stolen == least)
-    return Figure(median, least, tuple((f.us, f.stolen) for f in figures))
+    return {size: middle(found[-passes:]) for size, found in parsed(text).items()}
 
 
 def start(command: Command) -> subprocess.Popen[str]:
@@ -483,7 +459,9 @@ def main() -> None:
                 load = wait_until_quiet(options.patience)
                 report["other_load"].append(round(load, 2))
                 results[name].append(LIBRARIES[name](found, ranks, sizes))
-                print(f"# {ranks} ranks, round {number + 1}, {name}: other load {load:.0%}")
+                say = f"# {ranks} ranks, round {number + 1}, {name}: other load {load:.0%}"
+                trip = max(figure.trip_ns for figure in results[name][-1].values())
+                print(say + (f", a word's way and back {trip:.0f} ns" if trip else ""))
         report["microseconds_and_stolen"][str(ranks)] = results
         named = {size: size_name(size) for size in measured}
         tables = fresh.table(ranks, results, named) if options.fresh else table(ranks, results)

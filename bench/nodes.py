@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import compare
+from figures import Table
 
 SIZES = [4096, 65536, 1 << 20, 16 << 20, 64 << 20]
 TRAFFIC_SIZES = [16 << 20, 64 << 20]
@@ -121,9 +122,6 @@ def network(count: int) -> Iterator[list[Node]]:
                 "ip link set eth0 up\nip link set lo up",
             )
         yield nodes
-
-
-Table = compare.Table
 
 
 class Bench:

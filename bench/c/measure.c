@@ -1,10 +1,14 @@
 #define _GNU_SOURCE
 #include "measure.h"
 
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { LINE_FLOATS = 16, SERIES = 9, MAX_SERIES = 1000 };
 enum { CALIBRATION_CALLS = 10, MAX_CALLS = 200000, MIN_CALLS = 3 };
@@ -19,6 +23,7 @@ static const struct timespec PAUSE = {0, 50 * 1000 * 1000};
 struct series {
     double ns;
     double stolen;
+    double trip_ns;
 };
 
 static volatile float seen;
@@ -29,11 +34,24 @@ static volatile float seen;
  * longer than it ever has on this rank. The folder keeps the least time for the next processes of
  * the same kind of client. The work goes on for more than 1 ms, after which a core that has done
  * sums of 512 bits has its usual clock again.
+ *
+ * Of two ranks it also counts as stolen from if their cores were further apart than they have been
+ * in this process: the host of a virtual machine moves them, and a word then takes several times as
+ * long from one to the other, whatever the library.
  */
-enum { WORK = 30000, LOOKS = 20 };
+enum { WORK = 30000, LOOKS = 20, TRIPS = 200, TRIP_LOOKS = 10, WORDS_BYTES = 4096 };
 static const double SLOWED = 1.25;
+static const double APART = 1.5;
 static const char* neighbour;
 static double least_work_ns;
+static double least_trip_ns;
+
+/* A rank's word in a file of the folder: how often it has had its turn. */
+struct word {
+    _Atomic long turn;
+    char rest[WORDS_BYTES / 2 - sizeof(long)];
+};
+static struct word* words;
 
 static double now_ns(void) {
     struct timespec t;
@@ -57,19 +75,44 @@ static void work_path(char* path, size_t size, int rank) {
     snprintf(path, size, "%s/c-%d", neighbour, rank);
 }
 
-static void begin_work(int rank) {
+static void cannot(const char* what, const char* path) {
+    fprintf(stderr, "%s cannot be %s\n", path, what);
+    exit(1);
+}
+
+/* All ranks call it before any of them goes on. */
+static void begin_words(const struct library* library) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/words", neighbour);
+    int file = open(path, O_RDWR | O_CREAT, 0600);
+    if (file < 0 || ftruncate(file, WORDS_BYTES) != 0) {
+        cannot("written", path);
+    }
+    words = mmap(NULL, WORDS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (words == MAP_FAILED) {
+        cannot("mapped", path);
+    }
+    atomic_store(&words[library->rank].turn, 0);
+    library->maximum(0);
+}
+
+static void begin_work(const struct library* library, int n_ranks) {
     char path[4096];
     neighbour = getenv("MEASURE_NEIGHBOUR");
     if (neighbour == NULL) {
         return;
     }
-    work_path(path, sizeof path, rank);
+    work_path(path, sizeof path, library->rank);
     FILE* file = fopen(path, "r");
     if (file != NULL && fscanf(file, "%lf", &least_work_ns) != 1) {
-        least_work_ns = 0;
+        cannot("read", path);
     }
     if (file != NULL) {
         fclose(file);
+    }
+    if (n_ranks == 2) {
+        begin_words(library);
     }
 }
 
@@ -81,8 +124,7 @@ static void end_work(int rank) {
     work_path(path, sizeof path, rank);
     FILE* file = fopen(path, "w");
     if (file == NULL || fprintf(file, "%.0f\n", least_work_ns) < 0 || fclose(file) != 0) {
-        fprintf(stderr, "%s cannot be written\n", path);
-        exit(1);
+        cannot("written", path);
     }
 }
 
@@ -115,6 +157,44 @@ static double slowed(void) {
         least_work_ns = took;
     }
     return took > SLOWED * least_work_ns ? 1 : 0;
+}
+
+/* What a word takes to the other rank and back. */
+static double trip_ns(int rank) {
+    static long turn;
+    double since = now_ns();
+    for (int trip = 0; trip < TRIPS; trip++) {
+        turn++;
+        if (rank == 0) {
+            atomic_store_explicit(&words[0].turn, turn, memory_order_release);
+        }
+        while (atomic_load_explicit(&words[1 - rank].turn, memory_order_acquire) < turn) {
+        }
+        if (rank == 1) {
+            atomic_store_explicit(&words[1].turn, turn, memory_order_release);
+        }
+    }
+    return (now_ns() - since) / TRIPS;
+}
+
+/* The least of some; 0 if nobody looks. */
+static double look_at_trip(int rank) {
+    double took = 0;
+    for (int look = 0; words != NULL && look < TRIP_LOOKS; look++) {
+        double again = trip_ns(rank);
+        took = look == 0 || again < took ? again : took;
+    }
+    if (least_trip_ns == 0 || took < least_trip_ns) {
+        least_trip_ns = took;
+    }
+    return took;
+}
+
+/* Looks whether something disturbs a series now, and adds it. */
+static void look(struct series* series, int rank) {
+    double trip = look_at_trip(rank);
+    series->trip_ns = trip > series->trip_ns ? trip : series->trip_ns;
+    series->stolen += slowed() + (trip > APART * least_trip_ns ? 1 : 0);
 }
 
 /* One word of every cache line of the input is written before a call, and one of every line of the
@@ -163,14 +243,16 @@ static struct series quiet_series(const struct library* library, float* in, floa
     double since = now_ns();
     while (n_series < SERIES || (n_quiet < SERIES && n_series < MAX_SERIES &&
                                  library->maximum(now_ns() - since) < patience_ns)) {
-        double slow = slowed();
+        struct series* series = &all[n_series++];
+        *series = (struct series){0, 0, 0};
+        look(series, library->rank);
         double before = stolen();
         library->maximum(0);
-        double ns = calls(library, in, out, count, n);
-        all[n_series].ns = ns;
-        double taken = stolen() - before;
-        all[n_series].stolen = library->maximum(taken + slow + slowed());
-        if (all[n_series++].stolen == 0) {
+        series->ns = calls(library, in, out, count, n);
+        series->stolen += stolen() - before;
+        look(series, library->rank);
+        series->stolen = library->maximum(series->stolen);
+        if (series->stolen == 0) {
             n_quiet++;
         } else {
             nanosleep(&PAUSE, NULL);
@@ -179,8 +261,12 @@ static struct series quiet_series(const struct library* library, float* in, floa
     }
     qsort(all, (size_t)n_series, sizeof(all[0]), by_stolen);
     double most = all[SERIES - 1].stolen;
+    double trip = 0;
+    for (int i = 0; i < SERIES; i++) {
+        trip = all[i].trip_ns > trip ? all[i].trip_ns : trip;
+    }
     qsort(all, SERIES, sizeof(all[0]), by_ns);
-    return (struct series){all[SERIES / 2].ns, most};
+    return (struct series){all[SERIES / 2].ns, most, trip};
 }
 
 static void check(const struct library* library, float* in, float* out, size_t count, int ranks) {
@@ -230,12 +316,12 @@ void measure_all(const struct library* library, int n_ranks, int n_sizes, char**
     series_ns = from_environment("MEASURE_SERIES_MS", series_ns);
     patience_ns = from_environment("MEASURE_PATIENCE_MS", patience_ns);
     most_calls = getenv("MEASURE_SERIES_MS") == NULL ? MAX_CALLS : 1e9;
-    begin_work(library->rank);
+    begin_work(library, n_ranks);
     for (int i = 0; i < n_sizes; i++) {
         size_t bytes = strtoull(sizes[i], NULL, 10);
         struct series median = measure(library, bytes, n_ranks);
         if (library->rank == 0) {
-            printf("%zu %.4f %.0f\n", bytes, median.ns / 1000, median.stolen);
+            printf("%zu %.4f %.0f %.0f\n", bytes, median.ns / 1000, median.stolen, median.trip_ns);
             fflush(stdout);
         }
     }

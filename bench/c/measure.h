@@ -11,9 +11,11 @@ struct library {
     double (*maximum)(double mine);
 };
 
-/* Measures every size in bytes. Rank 0 prints a line "size microseconds stolen" for each. stolen is
- * the time that the host kept from the machine, in hundredths of a second, in the series from which
- * it kept most, and one for each look that found the core slowed (MEASURE_NEIGHBOUR).
+/* Measures every size in bytes. Rank 0 prints a line "size microseconds stolen trip" for each.
+ * stolen is the time that the host kept from the machine, in hundredths of a second, in the series
+ * from which it kept most, and one for each look that found the core slowed, or two ranks' cores
+ * further apart than before (MEASURE_NEIGHBOUR); trip is what a word took between these cores and
+ * back at most, in ns, 0 if nobody looked.
  * Any rank ends the program with a sentence if a result is wrong. */
 void measure_all(const struct library* library, int n_ranks, int n_sizes, char** sizes);
 

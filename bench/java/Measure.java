@@ -1,8 +1,14 @@
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -30,6 +36,11 @@ final class Measure {
     private static final int WORK = 30_000;
     private static final int LOOKS = 20;
     private static final double SLOWED = 1.25;
+    private static final int TRIPS = 200;
+    private static final int TRIP_LOOKS = 10;
+    private static final int WORDS_BYTES = 4096;
+    private static final double APART = 1.5;
+    private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
 
     /** The library of a client. */
     interface Library {
@@ -46,8 +57,11 @@ final class Measure {
         double maximum(double mine);
     }
 
-    /** Time of a call, and the hundredths of a second that the host stole meanwhile. */
-    private record Series(double ns, double stolen) {}
+    /**
+     * Time of a call, the hundredths of a second that the host stole meanwhile, and what a word
+     * took between two ranks' cores and back.
+     */
+    private record Series(double ns, double stolen, double tripNs) {}
 
     private final Library library;
 
@@ -58,13 +72,19 @@ final class Measure {
     private long worked;
 
     private double leastWorkNs = Double.POSITIVE_INFINITY;
+    private double leastTripNs = Double.POSITIVE_INFINITY;
+
+    /** Two ranks' words, half of it each; null if there are more, or nothing is to be watched. */
+    private MemorySegment words;
+
+    private long turn;
 
     Measure(Library library) {
         this.library = library;
     }
 
     /**
-     * Measures sizes in bytes; rank 0 prints "size microseconds stolen", a line each.
+     * Measures sizes in bytes; rank 0 prints "size microseconds stolen trip", a line each.
      *
      * @param sizes the arguments of the program from {@code first} on
      */
@@ -73,13 +93,17 @@ final class Measure {
         if (kept != null && Files.exists(kept)) {
             leastWorkNs = Double.parseDouble(Files.readString(kept));
         }
+        if (kept != null && library.ranks() == 2) {
+            beginWords(Path.of(NEIGHBOUR, "words"));
+        }
         List<Report.Figure> figures = new ArrayList<>();
         for (int i = first; i < sizes.length; i++) {
             long bytes = Long.parseLong(sizes[i]);
             Series median = measure(bytes);
             if (library.rank() == 0) {
                 double us = median.ns() / 1000;
-                System.out.printf("%d %.4f %.0f%n", bytes, us, median.stolen());
+                System.out.printf(
+                        "%d %.4f %.0f %.0f%n", bytes, us, median.stolen(), median.tripNs());
                 figures.add(new Report.Figure(bytes, us, median.stolen()));
             }
         }
@@ -126,13 +150,15 @@ final class Measure {
         long since = System.nanoTime();
         while (all.size() < SERIES
                 || (quiet < SERIES && library.maximum(System.nanoTime() - since) < PATIENCE_NS)) {
-            double slow = slowed();
+            double trip = lookAtTrip();
+            double slow = slowed() + apart(trip);
             double before = stolen();
             library.maximum(0);
             double ns = calls(sum, in, out, count, n);
             double taken = stolen() - before;
-            double stolen = library.maximum(taken + slow + slowed());
-            all.add(new Series(ns, stolen));
+            double after = lookAtTrip();
+            double stolen = library.maximum(taken + slow + slowed() + apart(after));
+            all.add(new Series(ns, stolen, Math.max(trip, after)));
             if (stolen == 0) {
                 quiet++;
             } else {
@@ -144,7 +170,8 @@ final class Measure {
         double most = all.get(SERIES - 1).stolen();
         List<Series> least = all.subList(0, SERIES);
         least.sort(Comparator.comparingDouble(Series::ns));
-        return new Series(least.get(SERIES / 2).ns(), most);
+        double trip = least.stream().mapToDouble(Series::tripNs).max().orElseThrow();
+        return new Series(least.get(SERIES / 2).ns(), most, trip);
     }
 
     private static double stolen() throws IOException {
@@ -166,6 +193,58 @@ final class Measure {
         }
         leastWorkNs = Math.min(leastWorkNs, took);
         return took > SLOWED * leastWorkNs ? 1 : 0;
+    }
+
+    /** All ranks call it before any of them goes on. */
+    private void beginWords(Path path) throws IOException {
+        try (FileChannel file = FileChannel.open(path, CREATE, READ, WRITE)) {
+            words = file.map(FileChannel.MapMode.READ_WRITE, 0, WORDS_BYTES, Arena.global());
+        }
+        WORD.setRelease(words, at(library.rank()), 0L);
+        library.maximum(0);
+    }
+
+    private static long at(int rank) {
+        return (long) rank * WORDS_BYTES / 2;
+    }
+
+    /** What a word takes to the other rank and back, in ns. */
+    private double tripNs() {
+        long own = at(library.rank());
+        long other = at(1 - library.rank());
+        boolean first = library.rank() == 0;
+        long since = System.nanoTime();
+        for (int trip = 0; trip < TRIPS; trip++) {
+            turn++;
+            if (first) {
+                WORD.setRelease(words, own, turn);
+            }
+            while ((long) WORD.getAcquire(words, other) < turn) {
+                // The other rank's turn.
+            }
+            if (!first) {
+                WORD.setRelease(words, own, turn);
+            }
+        }
+        return (System.nanoTime() - since) / (double) TRIPS;
+    }
+
+    /** The least of some; 0 if nobody looks. */
+    private double lookAtTrip() {
+        if (words == null) {
+            return 0;
+        }
+        double took = Double.POSITIVE_INFINITY;
+        for (int look = 0; look < TRIP_LOOKS; look++) {
+            took = Math.min(took, tripNs());
+        }
+        leastTripNs = Math.min(leastTripNs, took);
+        return took;
+    }
+
+    /** 1 if the cores of the two ranks are further apart than they have been, else 0. */
+    private double apart(double trip) {
+        return trip > APART * leastTripNs ? 1 : 0;
     }
 
     private static long work(long from) {
