@@ -93,10 +93,8 @@ public final class Comm implements GroupMember {
         boolean rankOrder = infos[rank].reducesInRankOrder();
         planner = new Planner(rank, setup.nodes(), rankOrder, setup.net(), identity());
         Links links = setup.links();
-        boolean alone =
-                nRanks - links.remote().length <= Runtime.getRuntime().availableProcessors();
         collectives = setup.collectives();
-        CommExecutor made = new CommExecutor(links, identity(), alone, device, collectives);
+        CommExecutor made = new CommExecutor(links, identity(), device, collectives);
         made.timeLimitMs(config.timeoutMs());
         executor = made;
     }

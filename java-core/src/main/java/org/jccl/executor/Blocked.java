@@ -10,6 +10,11 @@ package org.jccl.executor;
 public final class Blocked {
     private static final Task NONE = new Task();
 
+    /** Each step of a pause needs the result of the one before: 3 or 4 cycles. */
+    private static final int STEPS = 8;
+
+    private static final int FACTOR = 31;
+
     private int rank = -1;
     private long address;
     private long value;
@@ -28,6 +33,9 @@ public final class Blocked {
 
     /** When the next late warning is due. */
     private long warnAtNs;
+
+    /** What pauses have computed, kept so that no compiler leaves them out. */
+    private long steps;
 
     /** The rank, -1 if none is known. */
     public int rank() {
@@ -62,7 +70,21 @@ public final class Blocked {
         return false;
     }
 
-    /** The same where the lane does not know what it waits for. */
+    /**
+     * Passes some 10 ns between two looks at a word that another core is to store into. A look
+     * takes the word's cache line away from that core, which has to fetch it back before it can
+     * store. Not {@link Thread#onSpinWait}, which takes 20 to 50 ns, by which a word is seen later
+     * (bench/README.md).
+     */
+    void pause() {
+        long x = steps;
+        for (int i = 0; i < STEPS; i++) {
+            x = x * FACTOR + 1;
+        }
+        steps = x;
+    }
+
+    /** Like {@link #on} where the lane does not know what it waits for. */
     boolean unknown() {
         return on(-1, 0, 0);
     }

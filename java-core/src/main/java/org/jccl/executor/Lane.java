@@ -27,7 +27,7 @@ import java.util.ArrayDeque;
  * <p>Used by the owner of the communicator only, so its fields are plain.
  */
 final class Lane {
-    private static final int POLLS = 64;
+    private static final int POLLS = 16;
     private static final int FIRST_SIZE = 4;
 
     /** The flag by which a receiver counts chunks. */
@@ -198,6 +198,7 @@ final class Lane {
                 return true;
             }
             blocked.on(peer, at, count);
+            blocked.pause();
         }
         return false;
     }

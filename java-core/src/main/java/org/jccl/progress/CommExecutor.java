@@ -90,21 +90,18 @@ public final class CommExecutor {
      * An executor over {@code links}.
      *
      * @param name the communicator's name in messages
-     * @param loneOnCores whether each rank of this node has a core of its own, so that polling
-     *     makes sense
      * @param device the device that owns the buffers, null for host memory
      * @param collectives what the ranks' devices do among themselves, null for nothing
      */
     public CommExecutor(
             Links links,
             String name,
-            boolean loneOnCores,
             @Nullable Device device,
             @Nullable DeviceCollectives collectives) {
         this.links = links;
         this.name = name;
         this.gate = new Gate(links.nRanks());
-        this.loneOnCores = loneOnCores;
+        this.loneOnCores = links.loneOnCores();
         this.engine = EngineProvider.find(links, device, collectives, this::succeeded);
         this.health = new Health(this);
     }

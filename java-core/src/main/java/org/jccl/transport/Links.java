@@ -100,6 +100,11 @@ public final class Links implements AutoCloseable {
         return peers[q];
     }
 
+    /** Whether each rank of this node has a core of its own, so that polling makes sense. */
+    public boolean loneOnCores() {
+        return peers.length - remote.length <= Runtime.getRuntime().availableProcessors();
+    }
+
     /** The ranks to which bytes have to be sent. */
     public Peer[] remote() {
         return remote;
