@@ -14,7 +14,7 @@ process is the median of those of three, seconds apart, that were least disturbe
 process is like, not a moment. The multiple in brackets is that of the last of the three alone. If
 each rank has a core, Java and C clients also discard series in which something slowed the core, or
 the host had moved two ranks' cores apart (c/measure.c). A process that stayed disturbed counts;
-beside it stands the multiple of the others.
+beside it stand the median and the multiple of the others.
 
 python bench/compare.py [--rounds 3] [--ranks 2 4] [--json bench/results/NAME.json]
 python bench/compare.py --fresh 20 --only java c intelmpi
@@ -460,7 +460,7 @@ def main() -> None:
                 report["other_load"].append(round(load, 2))
                 results[name].append(LIBRARIES[name](found, ranks, sizes))
                 say = f"# {ranks} ranks, round {number + 1}, {name}: other load {load:.0%}"
-                trip = max(figure.trip_ns for figure in results[name][-1].values())
+                trip = max((f.trip_ns for f in results[name][-1].values()), default=0.0)
                 print(say + (f", a word's way and back {trip:.0f} ns" if trip else ""))
         report["microseconds_and_stolen"][str(ranks)] = results
         named = {size: size_name(size) for size in measured}

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+#: Two cores that were so many times as far apart as others, or as before, were moved.
+APART = 1.5
+
+
 class Figure(NamedTuple):
     """Microseconds of a call, and what disturbed the process that measured them."""
 
@@ -36,11 +40,13 @@ def parsed(text: str) -> dict[int, list[Figure]]:
 
 
 def middle(figures: list[Figure]) -> Figure:
-    """The median of those from which least was stolen."""
+    """The median of those from which least was stolen, and of these where cores were near."""
     if len(figures) == 1:
         return figures[0]
     least = min(figure.stolen for figure in figures)
     kept = [figure for figure in figures if figure.stolen == least]
+    near = APART * min(figure.trip_ns for figure in kept)
+    kept = [figure for figure in kept if figure.trip_ns <= near]
     median = statistics.median(figure.us for figure in kept)
     trip = max(figure.trip_ns for figure in kept)
     return Figure(median, least, trip, tuple(figure[:3] for figure in figures))

@@ -11,7 +11,7 @@ import os
 import statistics
 from typing import TYPE_CHECKING
 
-from figures import nearest
+from figures import APART, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +24,6 @@ WARM_UPS = 2
 PASSES = 3
 #: How many times as many processes are measured at most, if some of them are disturbed.
 MOST_ROUNDS = 2
-#: A process whose ranks' cores were so many times as far apart as those of others was disturbed.
-_APART = 1.5
 #: A size is measured several times anyway.
 _PATIENCE_MS = 1500
 
@@ -48,7 +46,7 @@ def _nearest(results: dict[str, list[Table]]) -> float:
 
 
 def _undisturbed(figure: Figure, near_ns: float) -> bool:
-    return figure.stolen == 0 and figure.trip_ns <= _APART * near_ns
+    return figure.stolen == 0 and figure.trip_ns <= APART * near_ns
 
 
 def enough(results: dict[str, list[Table]], sizes: Iterable[int], processes: int) -> bool:

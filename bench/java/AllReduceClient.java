@@ -14,7 +14,7 @@ import java.util.List;
 
 /**
  * Communicator.allReduce of floats: {@code AllReduceClient RANK RANKS ID_FILE SIZE...}; rank 0
- * prints "size microseconds stolen", a line each, and writes a {@link Report} to the file that
+ * prints "size microseconds stolen trip", a line each, and writes a {@link Report} to the file that
  * MEASURE_JSON names.
  */
 public final class AllReduceClient implements Measure.Library {

@@ -4,8 +4,8 @@ BACKEND is torch's "nccl", the default, on whatever library, or "jccl".
 
 Usage, by torchrun, a process for each GPU: eager.py. Rank 0 prints for each size the time of a
 call, and the CPU time of its process for a call, all threads counted, while the GPU keeps up; then
-which threads it was. Sizes are timed after WARM_UP_CALLS calls, when Java's compilers are done, and
-in turns.
+which threads it was. Sizes are timed in turns after WARM_UP_CALLS calls of the first one, when
+Java's compilers are nearly done.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ import java.util.stream.IntStream;
  * <p>Used by the owner of the communicator only, so its fields are plain.
  */
 final class CallWords {
-    private static final int POLLS = 16;
+    private static final int POLLS = 64;
 
     /**
      * By how many calls a rank may be ahead of one that it has not heard from, where devices run

@@ -23,15 +23,8 @@ import org.jccl.type.RedOp;
  * that a device runs writes its word and record alone, and needs less ({@link CallWords#credit}).
  */
 public final class Interpreter {
+    /** How often a wait looks before it returns. */
     private static final int POLLS = 64;
-
-    /**
-     * The same for a tiny message: 0.6 us, in which it comes where each rank has a core. Where
-     * ranks share one, it most often comes when this rank has let another one run.
-     */
-    private static final int TINY_POLLS = 64;
-
-    private static final int TINY_POLLS_SHARED = 16;
 
     /** How much of a tiny message each look at its word reads too, until it has come. */
     private static final int AHEAD_BYTES = 256;
@@ -73,10 +66,9 @@ public final class Interpreter {
     private final PeerSteps peerSteps;
 
     /** What {@link #advance} waits for. */
-    final Blocked blocked = new Blocked();
+    final Blocked blocked;
 
     private final InputCopy inputCopy;
-    private final int tinyPolls;
     private int dice;
 
     /** An interpreter for the ranks behind {@code links}. */
@@ -85,10 +77,10 @@ public final class Interpreter {
         this.rank = links.rank();
         this.nRanks = links.nRanks();
         this.sources = new long[nRanks];
+        this.blocked = new Blocked(links.loneOnCores());
         this.calls = new CallWords(links, blocked);
         this.peerSteps = new PeerSteps(links, calls, blocked);
         this.inputCopy = new InputCopy(nRanks);
-        this.tinyPolls = links.loneOnCores() ? TINY_POLLS : TINY_POLLS_SHARED;
         this.bufferTable = new BufferTable(links);
         this.tables = bufferTable.tables;
         this.buffers = tables[0];
@@ -284,8 +276,9 @@ public final class Interpreter {
         int q = c[at + 1];
         long address = links.base(q) + RegionLayout.flag(c[at + 2]);
         long wanted = sequence + c[at + 3];
+        long seen = 0;
         for (int i = 0; i < POLLS; i++) {
-            long seen = Memory.getLongAcquire(address);
+            seen = Memory.getLongAcquire(address);
             if (seen >= wanted) {
                 if (Memory.getLong(address + RegionLayout.FLAG_WORD) != calls.word()) {
                     calls.requireSameCall(q);
@@ -297,7 +290,7 @@ public final class Interpreter {
             }
             blocked.pause();
         }
-        return blocked.on(q, address, Memory.getLongAcquire(address));
+        return blocked.on(q, address, seen);
     }
 
     private int fold(int[] c, int at, int redOp) {
@@ -343,8 +336,9 @@ public final class Interpreter {
         long at = calls.address(q);
         long message = links.base(q) + calls.tiny(calls.number(), bytes);
         long end = message + Math.min(apart(bytes), AHEAD_BYTES);
-        for (int i = 0; i < tinyPolls; i++) {
-            long seen = Memory.getLongAcquire(at);
+        long seen = 0;
+        for (int i = 0; i < POLLS; i++) {
+            seen = Memory.getLongAcquire(at);
             for (long line = message; line < end; line += RegionLayout.LINE_BYTES) {
                 Memory.getLongAcquire(line);
             }
@@ -359,7 +353,7 @@ public final class Interpreter {
             }
             blocked.pause();
         }
-        return blocked.on(q, at, Memory.getLongAcquire(at));
+        return blocked.on(q, at, seen);
     }
 
     private boolean tinyFold(int[] c, int at) {

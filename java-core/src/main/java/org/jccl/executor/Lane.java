@@ -27,7 +27,7 @@ import java.util.ArrayDeque;
  * <p>Used by the owner of the communicator only, so its fields are plain.
  */
 final class Lane {
-    private static final int POLLS = 16;
+    private static final int POLLS = 64;
     private static final int FIRST_SIZE = 4;
 
     /** The flag by which a receiver counts chunks. */
@@ -43,7 +43,7 @@ final class Lane {
     private final long[] args;
     private final long[] buffers = new long[Plan.FIFO + 1];
     private final Frame frame = new Frame();
-    private final Blocked blocked = new Blocked();
+    private final Blocked blocked;
     private int pc;
 
     /** Chunks that have passed, of all messages so far. */
@@ -63,6 +63,7 @@ final class Lane {
         this.peer = peer;
         this.sends = sends;
         this.link = links.peer(peer);
+        this.blocked = new Blocked(links.loneOnCores());
         Plan plan = Transfers.plan(sends ? SendRecv.SENDER : SendRecv.RECEIVER, link.isRemote());
         this.code = plan.code();
         this.args = plan.args();

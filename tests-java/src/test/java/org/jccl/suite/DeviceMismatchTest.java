@@ -19,8 +19,8 @@ import java.util.concurrent.CountDownLatch;
 
 /** Ranks that call differently, while their devices do what they are told. */
 final class DeviceMismatchTest {
-    /** In which a host tells of all calls that it may tell of. */
-    private static final int AHEAD_MS = 200;
+    /** Long enough for a host to publish every call that it may publish. */
+    private static final int AHEAD_MS = 500;
 
     private static Seat seat(Rank rank) {
         return new Seat(rank, Config.DEFAULT, LinkedProvider.device(rank.number()));
@@ -67,7 +67,7 @@ final class DeviceMismatchTest {
      */
     @Test
     void rankThatIsFarAheadIsCompared() {
-        // No host waits for the other in so many, if it forgets how far ahead it may be.
+        // One less than twice the words: a host that forgets how far ahead it may be waits in none.
         int calls = 15;
         Outcome outcome =
                 Cluster.threads(2)
