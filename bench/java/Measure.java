@@ -104,7 +104,7 @@ final class Measure {
                 double us = median.ns() / 1000;
                 System.out.printf(
                         "%d %.4f %.0f %.0f%n", bytes, us, median.stolen(), median.tripNs());
-                figures.add(new Report.Figure(bytes, us, median.stolen()));
+                figures.add(new Report.Figure(bytes, us, median.stolen(), median.tripNs()));
             }
         }
         if (Float.isNaN(seen) || worked == 1) {

@@ -30,8 +30,9 @@ record Report(String schema, int ranks, String java, List<Figure> figures, Stati
      * @param bytes the size of each rank's buffer
      * @param microseconds of a call, the median of the quietest series
      * @param stolen hundredths of a second that the host stole in the worst of these series
+     * @param trip what a word took between two ranks' cores and back in ns; 0 if nobody looked
      */
-    record Figure(long bytes, double microseconds, double stolen) {}
+    record Figure(long bytes, double microseconds, double stolen, double trip) {}
 
     static Report of(int ranks, List<Figure> figures, Statistics statistics) {
         String java = Runtime.version().toString();
@@ -63,7 +64,9 @@ record Report(String schema, int ranks, String java, List<Figure> figures, Stati
     public static void main(String[] files) throws IOException {
         for (String file : files) {
             for (Figure each : read(Path.of(file)).figures) {
-                System.out.printf("%d %.4f %.0f%n", each.bytes, each.microseconds, each.stolen);
+                System.out.printf(
+                        "%d %.4f %.0f %.0f%n",
+                        each.bytes, each.microseconds, each.stolen, each.trip);
             }
         }
     }

@@ -212,6 +212,8 @@ public final class Comm implements GroupMember {
      * for, INVALID_ARGUMENT after its end, else how it stands.
      */
     public NcclResult asyncError() {
+        // First: who fails stores the failure, then the state.
+        CommState now = life.state;
         CommExecutor ex = executor;
         if (ex != null) {
             ex.settle();
@@ -220,7 +222,6 @@ public final class Comm implements GroupMember {
         if (failed != null) {
             return failed.result();
         }
-        CommState now = life.state;
         if (now == CommState.DESTROYED) {
             return NcclResult.INVALID_ARGUMENT;
         }

@@ -256,4 +256,21 @@ final class InitTest {
         NonBlocking.allReduceAll(comms, 100);
         GroupTest.closeAll(comms);
     }
+
+    /** Whoever polls sees an init end once: by a result that stays. */
+    @Test
+    void initThatFailsIsNeverSeenToSucceed() {
+        for (int i = 0; i < 200; i++) {
+            UniqueId id = Communicator.uniqueId();
+            Communicator first = Communicator.initRank(2, id, 0, NON_BLOCKING);
+            Communicator second = Communicator.initRank(2, id, 0, NON_BLOCKING);
+            NcclResult seen = NcclResult.IN_PROGRESS;
+            while (seen == NcclResult.IN_PROGRESS) {
+                seen = second.asyncError();
+            }
+            assertEquals(NcclResult.INVALID_USAGE, seen, "round " + i);
+            second.abort();
+            first.abort();
+        }
+    }
 }
