@@ -37,6 +37,7 @@ public final class Links implements AutoCloseable {
     private int[] watched = {};
 
     private long reportsSeen = -1;
+    private final boolean loneOnCores;
     private boolean closed;
 
     /**
@@ -55,6 +56,8 @@ public final class Links implements AutoCloseable {
         this.peers = peers;
         this.ringAreaBytes = RegionLayout.ringAreaBytes(limits);
         this.remote = Arrays.stream(peers).filter(Peer::isRemote).toArray(Peer[]::new);
+        this.loneOnCores =
+                peers.length - remote.length <= Runtime.getRuntime().availableProcessors();
         this.bases = Arrays.stream(peers).mapToLong(peer -> peer.region().base()).toArray();
         this.commId = ByteBuffer.wrap(commId);
         this.reports = Objects.requireNonNull(REPORTS.use(this.commId, _ -> new AtomicLong()));
@@ -102,7 +105,7 @@ public final class Links implements AutoCloseable {
 
     /** Whether each rank of this node has a core of its own, so that polling makes sense. */
     public boolean loneOnCores() {
-        return peers.length - remote.length <= Runtime.getRuntime().availableProcessors();
+        return loneOnCores;
     }
 
     /** The ranks to which bytes have to be sent. */

@@ -30,9 +30,9 @@ import java.util.function.BooleanSupplier;
 /**
  * Operations of simulated devices. For a collective the streams of the ranks meet, copy each
  * other's inputs, meet again and write their outputs; a root that alone sends hands over copies and
- * goes on. Those of sends wait until they are received. As kernels do, they wait for ever for a
- * rank that does not come, unless the host stops them; and they believe what they are told of the
- * call.
+ * goes on. A stream that sends waits until what it sent is received. As kernels do, they wait for
+ * ever for a rank that does not come, unless the host stops them; and they believe what they are
+ * told of the call.
  */
 public final class LinkedCollectives implements DeviceCollectives {
     private static final Map<Long, LinkedCollectives> ALL = new ConcurrentHashMap<>();
