@@ -27,7 +27,7 @@ record MemberHello(
         boolean inRootProcess,
         String build,
         String who) {
-    static final int WIRE_VERSION = 4;
+    static final int WIRE_VERSION = 5;
     static final int BYTES = 180;
     private static final int BUILD_BYTES = 64;
     private static final int WHO_BYTES = 96;

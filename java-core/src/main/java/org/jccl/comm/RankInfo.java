@@ -7,6 +7,8 @@ import org.jccl.bootstrap.Listener;
 import org.jccl.device.Device;
 import org.jccl.device.Devices;
 import org.jccl.param.Params;
+import org.jccl.platform.Cores;
+import org.jccl.platform.CpuQuota;
 import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.SocketAddress;
 import org.jccl.transport.RegionLayout;
@@ -23,6 +25,7 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
@@ -36,6 +39,8 @@ import java.util.Map;
  * @param startTime of the process, against reuse of the id
  * @param processNonce random, equal for ranks of one process
  * @param listener where its process accepts connections
+ * @param cores that its process may use, at least one; not to be changed
+ * @param quota how many cores its process and others of its container may use at a time
  * @param shm whether it shares memory with other processes
  * @param p2p whether it shares memory inside its process even if {@code shm} is off
  * @param ownDevice the device that no other rank of its process may have, as in cuda:0, or empty
@@ -47,6 +52,8 @@ record RankInfo(
         long startTime,
         long processNonce,
         SocketAddress listener,
+        BitSet cores,
+        int quota,
         boolean shm,
         boolean p2p,
         String ownDevice,
@@ -64,6 +71,8 @@ record RankInfo(
                 self.startTime(),
                 PROCESS_NONCE,
                 Listener.address(),
+                Cores.usable(),
+                CpuQuota.current(),
                 !Params.SHM_DISABLE.get(),
                 !Params.P2P_DISABLE.get(),
                 device == null || !device.streamsShareQueues() || Params.MULTI_RANK_GPU_ENABLE.get()
@@ -96,6 +105,12 @@ record RankInfo(
     boolean mayShare(RankInfo other) {
         return hostId.equals(other.hostId)
                 && ((shm && other.shm) || (p2p && other.p2p && sameProcess(other)));
+    }
+
+    /** Whether ranks of one node have a core each. */
+    static boolean haveCores(List<RankInfo> mates) {
+        return mates.stream().allMatch(mate -> mates.size() <= mate.quota)
+                && Cores.oneForEach(mates.stream().map(RankInfo::cores).toList());
     }
 
     /** The first setting in which the ranks differ, as a sentence, or null. */
@@ -148,6 +163,10 @@ record RankInfo(
             out.writeLong(startTime);
             out.writeLong(processNonce);
             out.write(listener.toWire());
+            byte[] coreBits = cores.toByteArray();
+            out.writeByte(coreBits.length);
+            out.write(coreBits);
+            out.writeInt(quota);
             out.writeBoolean(shm);
             out.writeBoolean(p2p);
             out.writeUTF(ownDevice);
@@ -174,11 +193,17 @@ record RankInfo(
                             in.readLong(),
                             in.readLong(),
                             SocketAddress.fromWire(in.readNBytes(SocketAddress.WIRE_BYTES)),
+                            BitSet.valueOf(in.readNBytes(in.readUnsignedByte())),
+                            in.readInt(),
                             in.readBoolean(),
                             in.readBoolean(),
                             in.readUTF(),
                             in.readUTF());
-            if (info.pid > 0 && in.available() == 0) {
+            if (info.pid > 0
+                    && !info.cores.isEmpty()
+                    && info.cores.length() <= Cores.MOST
+                    && info.quota > 0
+                    && in.available() == 0) {
                 return info;
             }
         } catch (IOException | IllegalArgumentException | NcclException unreadable) {

@@ -298,13 +298,28 @@ final class Setup {
                 peers.add(peer(q));
             }
             Limits limits = RegionLayout.limits(nodes.count());
-            links = new Links(rank, peers.toArray(Peer[]::new), members.commId, limits);
+            links =
+                    new Links(
+                            rank,
+                            peers.toArray(Peer[]::new),
+                            members.commId,
+                            limits,
+                            loneOnCores());
             rounds.begin(new byte[0]);
         } catch (NcclException e) {
             giveUp(e);
         }
         phase = Phase.CONFIRM;
         return true;
+    }
+
+    /** Whether each rank of this node has a core of its own. */
+    private boolean loneOnCores() {
+        return RankInfo.haveCores(
+                IntStream.range(0, nRanks)
+                        .filter(q -> !peers.get(q).isRemote())
+                        .mapToObj(q -> infos[q])
+                        .toList());
     }
 
     private LinkSetup beginLinks() {

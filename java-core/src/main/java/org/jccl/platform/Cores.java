@@ -1,13 +1,18 @@
 package org.jccl.platform;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.BitSet;
+import java.util.List;
 
 /** On which cores threads run. */
 public final class Cores {
     /**
-     * As many cores as a machine may have here; on a larger one threads are left where they are.
+     * As many cores as a machine may have here. On a larger one threads are left where they are,
+     * and nobody learns on which ones a process may run.
      */
-    private static final int MOST = 1024;
+    public static final int MOST = 1024;
 
     private static final int BYTES = MOST / Byte.SIZE;
 
@@ -17,6 +22,66 @@ public final class Cores {
     public static int current() {
         long at = CallState.current().core;
         return SystemCall.plain(SystemCall.GETCPU, at, 0, 0, 0, 0) == 0 ? Memory.getInt(at) : -1;
+    }
+
+    /**
+     * The cores that this process may use. Where the system does not tell, as many as the JVM
+     * counts, the first ones of the machine.
+     */
+    public static BitSet usable() {
+        BitSet cores = new BitSet();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment set = arena.allocate(BYTES, Long.BYTES);
+            if (isRead(set.address())) {
+                cores = BitSet.valueOf(set.toArray(ValueLayout.JAVA_LONG));
+            }
+        }
+        if (cores.isEmpty()) {
+            cores.set(0, Math.min(MOST, Runtime.getRuntime().availableProcessors()));
+        }
+        return cores;
+    }
+
+    /**
+     * Whether each of these users of cores can have one of its own, out of those that it may use.
+     * This is a bipartite matching; users are placed one by one along augmenting paths (Kuhn, The
+     * Hungarian Method, 1955), in at most users × users × cores steps.
+     */
+    public static boolean oneForEach(List<BitSet> users) {
+        BitSet free = new BitSet();
+        users.forEach(free::or);
+        if (users.size() > free.cardinality()) {
+            return false;
+        }
+        int[] userOf = new int[free.length()];
+        for (int user = 0; user < users.size(); user++) {
+            if (!isPlaced(user, users, free, userOf, new BitSet())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean isPlaced(
+            int user, List<BitSet> users, BitSet free, int[] userOf, BitSet tried) {
+        BitSet may = users.get(user);
+        for (int core = may.nextSetBit(0); core >= 0; core = may.nextSetBit(core + 1)) {
+            if (free.get(core)) {
+                free.clear(core);
+                userOf[core] = user;
+                return true;
+            }
+        }
+        for (int core = may.nextSetBit(0); core >= 0; core = may.nextSetBit(core + 1)) {
+            if (!tried.get(core)) {
+                tried.set(core);
+                if (isPlaced(userOf[core], users, free, userOf, tried)) {
+                    userOf[core] = user;
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 
     /** Keeps the calling thread on a core, if the process's first thread may use it. */
@@ -35,9 +100,7 @@ public final class Cores {
         }
         try (Arena arena = Arena.ofConfined()) {
             long set = arena.allocate(BYTES, Long.BYTES).address();
-            // The process's first thread has what its user has given it.
-            long pid = ProcessHandle.current().pid();
-            if (SystemCall.call(SystemCall.SCHED_GETAFFINITY, pid, BYTES, set) <= 0) {
+            if (!isRead(set)) {
                 return;
             }
             long word = set + (long) core / Long.SIZE * Long.BYTES;
@@ -51,5 +114,11 @@ public final class Cores {
             // An empty set is refused, and changes nothing.
             SystemCall.call(SystemCall.SCHED_SETAFFINITY, 0, BYTES, set);
         }
+    }
+
+    /** Reads the cores of the process's first thread, which has what its user has given it. */
+    private static boolean isRead(long set) {
+        long pid = ProcessHandle.current().pid();
+        return SystemCall.call(SystemCall.SCHED_GETAFFINITY, pid, BYTES, set) > 0;
     }
 }

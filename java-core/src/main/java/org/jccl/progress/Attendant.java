@@ -159,7 +159,7 @@ final class Attendant {
             LockSupport.parkNanos(this, NAP_NS);
         } else if (onDevices == 0 && round <= YIELDS) {
             CommExecutor first = active.getFirst().executor();
-            boolean lone = first.loneOnCores;
+            boolean lone = first.helpersHaveCores;
             boolean crowd = lone && first.lingering.crowd.isThere();
             round = crowd || Threads.yieldInCrowd(lone) ? YIELDS : round;
         } else if (active.size() == 1) {

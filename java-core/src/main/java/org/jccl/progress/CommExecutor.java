@@ -52,6 +52,10 @@ public final class CommExecutor {
     final String name;
 
     final boolean loneOnCores;
+
+    /** Whether threads that help a rank find other cores than the one that it has. */
+    final boolean helpersHaveCores;
+
     final Gate gate;
     final Lingering lingering = new Lingering();
     final Ear ear = new Ear(this);
@@ -102,6 +106,7 @@ public final class CommExecutor {
         this.name = name;
         this.gate = new Gate(links.nRanks());
         this.loneOnCores = links.loneOnCores();
+        this.helpersHaveCores = loneOnCores && Crowd.CORES > 1;
         this.engine = EngineProvider.find(links, device, collectives, this::succeeded);
         this.health = new Health(this);
     }

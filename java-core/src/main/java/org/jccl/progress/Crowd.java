@@ -35,7 +35,8 @@ final class Crowd {
 
     private static final int MOST_PATIENCE = 512;
 
-    private static final int CORES = Runtime.getRuntime().availableProcessors();
+    /** How many this process may use. */
+    static final int CORES = Runtime.getRuntime().availableProcessors();
 
     private long thread = -1;
     private long lookedNs;

@@ -77,7 +77,7 @@ final class Ear implements Runnable {
     }
 
     private boolean isWanted() {
-        return executor.loneOnCores
+        return executor.helpersHaveCores
                 && executor.lingering.crowd.isThere()
                 && !executor.links.anyNet()
                 && FutexVector.serves(executor.links.nRanks() - 1);

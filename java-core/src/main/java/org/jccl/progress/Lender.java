@@ -80,7 +80,7 @@ final class Lender {
             return false;
         }
         Crowd crowd = executor.lingering.crowd;
-        if (executor.loneOnCores && crowd.isThere()) {
+        if (executor.helpersHaveCores && crowd.isThere()) {
             Relay.pass(lender.waking, crowd.core());
         } else {
             lender.attendant.wake();

@@ -170,7 +170,7 @@ public final class Submission {
      * go on together, with a whole slice of their cores before them.
      */
     private static boolean isLeft(CommExecutor executor, Task task) {
-        return executor.loneOnCores
+        return executor.helpersHaveCores
                 && !task.operation().pointToPoint()
                 && executor.callersWait()
                 && executor.lingering.crowd.isThere();
@@ -199,7 +199,8 @@ public final class Submission {
     }
 
     private static boolean linger(CommExecutor executor, Task task) {
-        boolean alone = executor.loneOnCores && executor.oneUnderWay() && executor.callersWait();
+        boolean alone =
+                executor.helpersHaveCores && executor.oneUnderWay() && executor.callersWait();
         if (!alone || executor.lingering.crowd.isThere() || !executor.lingering.pays(task)) {
             return false;
         }

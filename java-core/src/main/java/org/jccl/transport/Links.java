@@ -47,17 +47,17 @@ public final class Links implements AutoCloseable {
      * @param peers by rank, oneself included
      * @param commId the communicator's number, the same on all ranks, which nobody changes
      * @param limits what their schedules may use
+     * @param loneOnCores whether each rank of this node has a core of its own
      * @throws org.jccl.type.NcclException SYSTEM_ERROR if there is no memory; nothing is owned then
      */
-    public Links(int rank, Peer[] peers, byte[] commId, Limits limits) {
+    public Links(int rank, Peer[] peers, byte[] commId, Limits limits, boolean loneOnCores) {
         Membarrier.register();
         this.scratch = SharedMemory.anonymous(8L * peers.length + 8);
         this.rank = rank;
         this.peers = peers;
         this.ringAreaBytes = RegionLayout.ringAreaBytes(limits);
         this.remote = Arrays.stream(peers).filter(Peer::isRemote).toArray(Peer[]::new);
-        this.loneOnCores =
-                peers.length - remote.length <= Runtime.getRuntime().availableProcessors();
+        this.loneOnCores = loneOnCores;
         this.bases = Arrays.stream(peers).mapToLong(peer -> peer.region().base()).toArray();
         this.commId = ByteBuffer.wrap(commId);
         this.reports = Objects.requireNonNull(REPORTS.use(this.commId, _ -> new AtomicLong()));

@@ -2,11 +2,13 @@ package org.jccl.comm;
 
 import org.jccl.bootstrap.Exchange;
 import org.jccl.fuzz.FuzzTarget;
+import org.jccl.platform.Cores;
 import org.jccl.platform.SocketAddress;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
 
+import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -24,7 +26,18 @@ public final class CommTargets {
     }
 
     private static RankInfo info(String host, int pid, SocketAddress where, String settings) {
-        return new RankInfo(host, pid, 99, 7, where, true, false, "", settings);
+        return new RankInfo(
+                host,
+                pid,
+                99,
+                7,
+                where,
+                BitSet.valueOf(new long[] {3}),
+                2,
+                true,
+                false,
+                "",
+                settings);
     }
 
     private static FuzzTarget rankInfo() {
@@ -36,6 +49,9 @@ public final class CommTargets {
                 input -> {
                     RankInfo read = RankInfo.decode(3, input, 0);
                     require(read.pid() > 0, "process " + read.pid());
+                    BitSet cores = read.cores();
+                    require(!cores.isEmpty() && cores.length() <= Cores.MOST, "cores " + cores);
+                    require(read.quota() > 0, "quota " + read.quota());
                     require(read.listener().port() > 0, "no port");
                     String difference = RankInfo.difference(0, OWN, 3, read);
                     boolean near = read.mayShare(OWN);

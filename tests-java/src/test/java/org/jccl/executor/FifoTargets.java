@@ -49,7 +49,8 @@ public final class FifoTargets {
                 0,
                 new Peer[] {new Mate(own, null, 0), new Mate(peer, null, 0)},
                 new byte[] {1},
-                RegionLayout.limits(1));
+                RegionLayout.limits(1),
+                true);
     }
 
     private static FuzzTarget receive() {

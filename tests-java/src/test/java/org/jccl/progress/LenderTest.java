@@ -85,7 +85,7 @@ final class LenderTest {
             }
             Task task = comm.executor().tickets().task(receive(comm, data, lent));
             assertTrue(task != null && !Submission.watch(comm.executor(), task));
-            if (crowd && comm.executor().loneOnCores && FutexVector.serves(1)) {
+            if (crowd && comm.executor().helpersHaveCores && FutexVector.serves(1)) {
                 // Begun by the lent thread's first sleep.
                 while (comm.executor().ear.visitors() == 0) {
                     Thread.sleep(1);

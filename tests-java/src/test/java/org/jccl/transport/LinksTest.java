@@ -29,13 +29,13 @@ final class LinksTest {
 
     private static Links links(int rank, byte[] commId) {
         Peer[] peers = {mate(0), mate(1), mate(2)};
-        return new Links(rank, peers, commId, RegionLayout.limits(1));
+        return new Links(rank, peers, commId, RegionLayout.limits(1), true);
     }
 
     /** Those of the rank that comes first, which makes the regions. */
     private static Links first(int rank, byte[] commId) {
         Peer[] peers = {own(0), own(1), own(2)};
-        return new Links(rank, peers, commId, RegionLayout.limits(1));
+        return new Links(rank, peers, commId, RegionLayout.limits(1), true);
     }
 
     @Test
