@@ -7,6 +7,7 @@ import org.jccl.harness.Footprint;
 import org.jccl.harness.Rank;
 import org.jccl.harness.RankResult;
 import org.jccl.harness.Scenario;
+import org.jccl.reduce.Warmup;
 import org.jccl.type.DataType;
 import org.jccl.type.UniqueId;
 import org.junit.jupiter.api.Tag;
@@ -28,6 +29,8 @@ final class ResourcesTest {
 
     /** Ids that have been used are remembered, 4096 of them: not yet all after the warm-up. */
     private static final long HEAP_KB = 6 << 10;
+
+    private static final int KERNELS_MS = 60_000;
 
     /**
      * The heap has its full size from the start, and malloc gives back the memory that compilers
@@ -55,11 +58,13 @@ final class ResourcesTest {
         private Communicator control;
 
         @Override
-        public void run(Rank own) {
+        public void run(Rank own) throws InterruptedException {
             rank = own;
             boolean measures = own.number() % own.intArgument(2) == 0;
             control = own.init("control", Config.DEFAULT);
             live(0, own.intArgument(0));
+            // Vector kernels, with their classes and code, come when much has been reduced.
+            Sums.require(Warmup.await(KERNELS_MS), "kernels are not warm");
             Footprint before = measures ? Footprint.now() : null;
             live(own.intArgument(0), own.intArgument(1));
             int residentKb = own.intArgument(3);
