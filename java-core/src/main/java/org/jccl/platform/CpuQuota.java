@@ -20,7 +20,7 @@ public final class CpuQuota {
     /** The same from a list of groups and the directory of all groups. */
     static int of(Path groups, Path root) {
         int least = NONE;
-        for (String line : ProcessIdentity.read(groups, "").split("\n", -1)) {
+        for (String line : read(groups).split("\n", -1)) {
             // Hierarchy, controllers, path; version 2 names no controllers.
             String[] parts = line.split(":", 3);
             if (parts.length == 3 && parts[2].startsWith("/")) {
@@ -46,14 +46,17 @@ public final class CpuQuota {
     }
 
     private static int second(Path group) {
-        String[] words = ProcessIdentity.read(group.resolve("cpu.max"), "").split(" ", 2);
+        String[] words = read(group.resolve("cpu.max")).split(" ", 2);
         return words.length < 2 ? NONE : cores(words[0], words[1]);
     }
 
     private static int first(Path group) {
         return cores(
-                ProcessIdentity.read(group.resolve("cpu.cfs_quota_us"), ""),
-                ProcessIdentity.read(group.resolve("cpu.cfs_period_us"), ""));
+                read(group.resolve("cpu.cfs_quota_us")), read(group.resolve("cpu.cfs_period_us")));
+    }
+
+    private static String read(Path file) {
+        return ProcessIdentity.read(file.toString(), "");
     }
 
     /** Both in microseconds; a quota that is no positive number is none. */

@@ -32,9 +32,9 @@ public record ProcessIdentity(int pid, long startTime, String hostName, String b
             known =
                     new ProcessIdentity(
                             pid,
-                            startTimeIn(read(Path.of("/proc/self/stat"), "")),
-                            read(Path.of("/proc/sys/kernel/hostname"), "localhost"),
-                            read(Path.of("/proc/sys/kernel/random/boot_id"), ""));
+                            startTimeIn(read("/proc/self/stat", "")),
+                            read("/proc/sys/kernel/hostname", "localhost"),
+                            read("/proc/sys/kernel/random/boot_id", ""));
             if (!known.bootId.isEmpty() && known.startTime > 0) {
                 current = known;
             }
@@ -76,9 +76,9 @@ public record ProcessIdentity(int pid, long startTime, String hostName, String b
     }
 
     /** A file's text without blanks around it; something else if nobody can read it. */
-    static String read(Path path, String otherwise) {
+    static String read(String path, String otherwise) {
         try {
-            return new String(Files.readAllBytes(path), StandardCharsets.UTF_8).trim();
+            return new String(Files.readAllBytes(Path.of(path)), StandardCharsets.UTF_8).trim();
         } catch (IOException unreadable) {
             return otherwise;
         }
