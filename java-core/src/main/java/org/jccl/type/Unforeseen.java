@@ -8,6 +8,9 @@ public final class Unforeseen {
     /** Part of the message of an OutOfMemoryError that has nothing to do with the heap. */
     private static final String NO_THREAD = "native thread";
 
+    /** HotSpot's words for a signal SIGBUS at an access to memory outside the heap. */
+    private static final String NO_PAGE = "unsafe memory access";
+
     /** Made while there is memory. */
     @SuppressWarnings("StaticAssignmentOfThrowable")
     private static final NcclException FULL =
@@ -60,6 +63,14 @@ public final class Unforeseen {
             return ErrorKind.NO_STACK.because(
                     t,
                     "too little is left of this thread's stack %s: JCCL needs 512 KiB of it",
+                    where);
+        }
+        if (t instanceof InternalError && String.valueOf(t.getMessage()).contains(NO_PAGE)) {
+            return ErrorKind.BUFFER_UNREADABLE.because(
+                    t,
+                    "a part of a buffer has no memory, as where its file has become shorter (%s "
+                            + "%s); pass buffers whose elements all exist",
+                    t,
                     where);
         }
         return ErrorKind.UNEXPECTED.because(t, "unexpected %s %s", t, where);
