@@ -435,6 +435,8 @@ def test_a_configuration_lies_in_memory_as_in_c() -> None:
         {"timeout": -1},
         {"timeout": float("nan")},
         {"timeout": float("inf")},
+        {"timeout": "5"},
+        {"timeout": [1.0]},
         {"comm_name": 5},
         {"comm_name": "\ud800"},
         {"device": 1},

@@ -219,6 +219,27 @@ def test_the_limit_ends_everything(script: Script) -> None:
 
 
 @pytest.mark.parametrize(
+    ("number", "options"),
+    [(signal.SIGINT, ["--grace", "0.1"]), (0, ["--timeout", "0.5", "--grace", "0.1"])],
+)
+def test_a_job_can_be_ended_while_it_starts(
+    script: Script, tmp_path: Path, number: int, options: list[str]
+) -> None:
+    started = tmp_path / "started"
+    started.mkdir()
+    script.write(f"""
+        import os, pathlib, time
+        pathlib.Path({str(started)!r}, os.environ["RANK"]).touch()
+        if os.environ["RANK"] == "0":
+            os.kill(os.getppid(), {number})
+        time.sleep(600)
+    """)
+    done = script.run("-n", "2000", *options)
+    assert done.returncode == (130 if number else 124), done.stderr
+    assert len(list(started.iterdir())) < 2000
+
+
+@pytest.mark.parametrize(
     ("number", "name", "status"),
     [(signal.SIGINT, "KeyboardInterrupt", 130), (signal.SIGTERM, "terminated", 143)],
 )
@@ -413,7 +434,10 @@ def test_a_limit_of_0_is_none(script: Script) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["-n", "0", "x.py"], "at least one rank is needed"),
+        (["-n", "0", "x.py"], "it must be 1 to 65536"),
+        (["-n", "65537", "x.py"], "it must be 1 to 65536"),
+        (["-n", "2", "--timeout", "nan", "x.py"], "it must be a number of seconds"),
+        (["-n", "2", "--grace", "-1", "x.py"], "it must be a number of seconds"),
         (["-n", "2", "--hosts", "3", "x.py"], "it must be 1 to 2"),
         (["x.py"], "-n"),
         (["-n", "2"], "SCRIPT"),

@@ -89,7 +89,10 @@ class NCCLConfig:
     timeout: float | None = None
 
     def __post_init__(self) -> None:
-        if self.timeout is not None and not 0 <= self.timeout < math.inf:
+        seconds = self.timeout
+        if seconds is not None and not isinstance(seconds, (int, float)):
+            raise NcclInvalid(f"timeout is {seconds!r}: it must be a number")
+        if seconds is not None and not 0 <= seconds < math.inf:
             raise NcclInvalid(f"timeout is {self.timeout}: it must be seconds, or 0 for none")
         for field in fields(self):
             value = getattr(self, field.name)

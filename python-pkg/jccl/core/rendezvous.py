@@ -43,7 +43,7 @@ def rank_from_environment() -> tuple[int, int]:
         rank, nranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     except (KeyError, ValueError):
         raise NcclInvalid(
-            "RANK and WORLD_SIZE are not set: start this program with"
+            "RANK and WORLD_SIZE are not set, or no numbers: start this program with"
             " `python -m jccl.run -n <ranks> script.py`"
         ) from None
     if not 0 <= rank < nranks:

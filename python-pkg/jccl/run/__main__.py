@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 
 from jccl.run.launcher import Job, run_job
+
+_MOST_RANKS = 65536
 
 # As of a shell.
 NOT_FOUND = 127
@@ -85,8 +88,12 @@ def main() -> int:
     """Parses the command line, runs the job and returns its exit status."""
     parser = _parser()
     options = parser.parse_args()
-    if options.nranks < 1:
-        parser.error(f"-n is {options.nranks}: at least one rank is needed")
+    if not 1 <= options.nranks <= _MOST_RANKS:
+        parser.error(f"-n is {options.nranks}: it must be 1 to {_MOST_RANKS}")
+    for name in ("timeout", "grace"):
+        seconds = getattr(options, name)
+        if seconds is not None and not 0 <= seconds < math.inf:
+            parser.error(f"--{name} is {seconds}: it must be a number of seconds")
     if not 1 <= options.hosts <= options.nranks:
         parser.error(f"--hosts is {options.hosts}: it must be 1 to {options.nranks}")
     if options.module and options.no_python:

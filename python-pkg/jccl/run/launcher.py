@@ -65,14 +65,15 @@ def run_job(job: Job) -> int:
 def rank_environment(job: Job, rank: int, port: int, store: str) -> dict[str, str]:
     """The environment of one rank."""
     host = rank * job.hosts // job.nranks
-    mates = [r for r in range(job.nranks) if r * job.hosts // job.nranks == host]
+    first = -(-host * job.nranks // job.hosts)
+    behind = -(-(host + 1) * job.nranks // job.hosts)
     environment = {
         **os.environ,
         "PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"),
         "RANK": str(rank),
         "WORLD_SIZE": str(job.nranks),
-        "LOCAL_RANK": str(rank - mates[0]),
-        "LOCAL_WORLD_SIZE": str(len(mates)),
+        "LOCAL_RANK": str(rank - first),
+        "LOCAL_WORLD_SIZE": str(behind - first),
         "NODE_RANK": str(host),
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
@@ -159,6 +160,9 @@ class _Launch:
         self._terminate_at: float | None = None
         self._kill_at: float | None = None
         self._interrupts = 0
+        self._deadline: float | None = None
+        if job.timeout_s is not None:
+            self._deadline = time.monotonic() + job.timeout_s
 
     def run(self) -> int:
         before = {
@@ -179,6 +183,9 @@ class _Launch:
         port = _free_port()
         before_exec = _die_with(os.getpid())
         for rank in range(self._job.nranks):
+            if self._is_ending():
+                # The ranks that have been started would wait for the others.
+                return
             process = subprocess.Popen(
                 self._job.command,
                 env=rank_environment(self._job, rank, port, self._store.name),
@@ -201,6 +208,11 @@ class _Launch:
                 )
                 self._open_outputs += 1
 
+    def _is_ending(self) -> bool:
+        """Whether the user, or the time limit, ends the job before all ranks have been started."""
+        late = self._deadline is not None and time.monotonic() >= self._deadline
+        return self._interrupts > 0 or (late and bool(self._ranks))
+
     def _output(self, lines: _Lines) -> None:
         if not lines.read():
             self._selector.unregister(lines.source)
@@ -208,9 +220,6 @@ class _Launch:
             self._open_outputs -= 1
 
     def _watch(self) -> None:
-        deadline = None
-        if self._job.timeout_s is not None:
-            deadline = time.monotonic() + self._job.timeout_s
         drained_at: float | None = None
         ended: set[int] = set()
         while True:
@@ -227,10 +236,11 @@ class _Launch:
                 drained_at = drained_at or now + _DRAIN_S
                 if self._open_outputs == 0 or now >= drained_at:
                     return
-            if deadline is not None and now >= deadline and self._kill_at is None:
+            late = self._deadline is not None and now >= self._deadline
+            if late and self._kill_at is None:
                 self._say(f"no end after {self._job.timeout_s:g} s: ending all ranks")
                 self._status = self._status or TIMED_OUT
-                deadline, self._terminate_at = None, now
+                self._deadline, self._terminate_at = None, now
             self._end_by_plan(now)
 
     def _ended(self, rank: int, code: int, now: float) -> None:
