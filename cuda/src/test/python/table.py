@@ -6,18 +6,22 @@ OURS and THEIRS are the commands before the program, as one word each. For each 
 the times of both in µs, called by the host and in CUDA graphs, and two ratios: JCCL's time in a
 graph by the better time of NVIDIA's library, and JCCL's time without graphs by that of NVIDIA's.
 Calls of up to 16 MiB by the host are timed after 20,000 others, when Java's compilers are done, and
-larger ones after 300, when Java no longer interprets them. The status is not 0 if a result was
-wrong or a run of JCCL failed.
+larger ones after 300, when Java no longer interprets them. What the former take depends on the
+cores that a process gets, by a half on either library, so both are timed in three processes each,
+in turns, and the row has the medians. The status is not 0 if a result was wrong or a run of JCCL
+failed.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import statistics
 import subprocess
 import sys
 
 LIMIT_S = 120
+TURNS = 3
 FACTOR = ["-f", "8"]
 WARM = [*FACTOR, "-b", "8", "-e", "16M", "-n", "1000", "-w", "20000"]
 LARGE = [*FACTOR, "-b", "128M", "-e", "1G", "-n", "20", "-w", "300"]
@@ -28,8 +32,12 @@ ROW = re.compile(
 )
 
 
-def times(before: str, command: list[str]) -> tuple[dict[int, float], int, int]:
-    """By size, the time out of place; the number of wrong results; the status."""
+#: By size, the time out of place; the number of wrong results; the status.
+Run = tuple[dict[int, float], int, int]
+
+
+def times(before: str, command: list[str]) -> Run:
+    """Runs a program."""
     try:
         done = subprocess.run(
             [*shlex.split(before), *command],
@@ -50,6 +58,15 @@ def times(before: str, command: list[str]) -> tuple[dict[int, float], int, int]:
     return found, wrong, done.returncode
 
 
+def medians(runs: list[Run]) -> dict[int, float]:
+    """By size, the median of the runs that have it."""
+    sizes = set().union(*(found for found, _, _ in runs))
+    return {
+        each: statistics.median(found[each] for found, _, _ in runs if each in found)
+        for each in sizes
+    }
+
+
 def size(count: int) -> str:
     """Bytes in words."""
     for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
@@ -66,14 +83,20 @@ def ratio(ours: float | None, theirs: float | None) -> str:
 def main() -> int:
     """Prints the rows."""
     name, ours, theirs, *command = sys.argv[1:]
-    options = (WARM, LARGE, GRAPH)
-    runs = [times(before, command + more) for before in (ours, theirs) for more in options]
-    warm, large, graph, their_warm, their_large, their_graph = (found for found, _, _ in runs)
-    eager, their_eager = warm | large, their_warm | their_large
-    statuses = [status for _, _, status in runs]
-    wrong = sum(found for _, found, _ in runs[:3])
+    warm: tuple[list[Run], list[Run]] = ([], [])
+    for _ in range(TURNS):
+        for before, runs in zip((ours, theirs), warm, strict=True):
+            runs.append(times(before, command + WARM))
+    large, their_large = (times(before, command + LARGE) for before in (ours, theirs))
+    graph, their_graph = (times(before, command + GRAPH) for before in (ours, theirs))
+    eager = medians(warm[0]) | large[0]
+    their_eager = medians(warm[1]) | their_large[0]
+    of_jccl = [*warm[0], large, graph]
+    statuses = [status for _, _, status in [*of_jccl, *warm[1], their_large, their_graph]]
+    wrong = sum(found for _, found, _ in of_jccl)
     for each in sorted(eager):
-        found = [runs.get(each) for runs in (eager, graph, their_eager, their_graph)]
+        columns = (eager, graph[0], their_eager, their_graph[0])
+        found = [column.get(each) for column in columns]
         known = [time for time in found[2:] if time is not None]
         ratios = [
             ratio(found[1], min(known, default=None) if each > 0 else None),
@@ -81,7 +104,7 @@ def main() -> int:
         ]
         cells = [f"{time:.1f}" if time is not None else "-" for time in found]
         print(f"| {name} | {size(each)} | {' | '.join(cells + ratios)} |", flush=True)
-    failed = wrong > 0 or any(statuses[:3]) or not eager
+    failed = wrong > 0 or any(statuses[: len(of_jccl)]) or not eager
     if failed:
         print(f"{name}: {len(eager)} rows, {wrong} wrong; statuses {statuses}", flush=True)
     return 1 if failed else 0
