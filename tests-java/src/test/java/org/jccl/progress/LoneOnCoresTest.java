@@ -22,13 +22,13 @@ final class LoneOnCoresTest {
         assumeTrue(Cores.usable().cardinality() > 1, "there is one core only");
         int first = Cores.usable().nextSetBit(0);
         int second = Cores.usable().nextSetBit(first + 1);
-        Cluster.processes(2).run(Pinned.class, first, second, true).assertAllSucceeded();
+        Cluster.processes(2).once().run(Pinned.class, first, second, true).assertAllSucceeded();
     }
 
     @Test
     void processesOnOneCoreShareIt() {
         int first = Cores.usable().nextSetBit(0);
-        Cluster.processes(2).run(Pinned.class, first, first, false).assertAllSucceeded();
+        Cluster.processes(2).once().run(Pinned.class, first, first, false).assertAllSucceeded();
     }
 
     /** Each rank keeps its process to a core before init. */
