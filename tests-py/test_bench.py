@@ -133,6 +133,8 @@ def test_wrong_options_are_explained() -> None:
         (["all_reduce", "-t", "text"], "one of"),
         (["broadcast", "-r", "5"], "there are 2 ranks"),
         (["all_reduce", "--hosts", "3"], "it must be 1 to 2"),
+        (["all_reduce", "-n", "0"], "there must be a rank"),
+        (["all_reduce", "-b", "8", "-e", "4"], "less than 8 of -b"),
     ):
         done = bench(*options)
         assert done.returncode == 2

@@ -443,9 +443,14 @@ def test_a_configuration_lies_in_memory_as_in_c() -> None:
         {"min_ctas": "3"},
     ],
 )
-def test_a_wrong_configuration_is_refused(wrong: dict[str, Any]) -> None:
+def test_a_wrong_configuration_is_refused(fake: FakeBinding, wrong: dict[str, Any]) -> None:
     with pytest.raises(NcclInvalid, match=next(iter(wrong))):
         NCCLConfig(**wrong)
+    changed = NCCLConfig()
+    for name, value in wrong.items():
+        setattr(changed, name, value)
+    with pytest.raises(NcclInvalid, match=next(iter(wrong))):
+        Communicator.init(NRANKS, RANK, get_unique_id(), changed)
 
 
 def test_a_number_that_no_int_holds_is_refused() -> None:

@@ -291,6 +291,24 @@ def test_options_of_the_user_reach_java() -> None:
     assert "-XX:NoSuchOption" in output[0]
 
 
+@pytest.mark.parametrize("size", ["1k", "0", "-1m", "2047k", "banana", "8mm", "1m"])
+def test_a_heap_that_java_cannot_have_is_an_error(size: str) -> None:
+    code = """
+    try:
+        one_rank()
+    except nccl.NCCLError as error:
+        print(error.code, error.detail)
+    """
+    output = python(code, environment={"JCCL_JVM_HEAP": size})
+    assert output.startswith(f"2 JCCL_JVM_HEAP={size} is no size of a heap")
+
+
+def test_a_heap_has_the_size_that_is_asked_for() -> None:
+    for size in ("64m", "65536K", "67108864"):
+        code = "add(one_rank())\nprint('added')"
+        assert python(code, environment={"JCCL_JVM_HEAP": size}).splitlines()[-1] == "added"
+
+
 def test_a_user_may_choose_the_garbage_collector() -> None:
     for variable in ("JAVA_TOOL_OPTIONS", "JCCL_JVM_OPTIONS"):
         output = python(

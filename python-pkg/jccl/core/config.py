@@ -89,6 +89,10 @@ class NCCLConfig:
     timeout: float | None = None
 
     def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Raises NcclInvalid if a field has a value that it cannot have."""
         seconds = self.timeout
         if seconds is not None and not isinstance(seconds, (int, float)):
             raise NcclInvalid(f"timeout is {seconds!r}: it must be a number")
@@ -122,6 +126,7 @@ class CConfig:
     __slots__ = ("_keep", "_struct")
 
     def __init__(self, config: NCCLConfig) -> None:
+        config.check()
         self._keep: list[array.array[int]] = []
         values = [CONFIG_BYTES, _MAGIC, _VERSION]
         for name, kind in _LAYOUT:

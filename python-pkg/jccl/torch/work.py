@@ -144,14 +144,15 @@ class StartedWork(Work):
         """Lends the thread to the communicator until the operation is over.
 
         Args:
-            timeout: how long to wait; zero means only the group's limit.
+            timeout: how long to wait, at once over if negative; zero means only the group's
+                limit.
 
         Raises:
             DistBackendError: the operation failed, or the limit passed while it goes on.
         """
         if not self._settled:
             limit = timeout.total_seconds()
-            deadline = time.monotonic() + limit if limit > 0 else None
+            deadline = time.monotonic() + limit if limit != 0 else None
             try:
                 while True:
                     self.advance(_slice(deadline))

@@ -3,6 +3,7 @@
  * signals.
  */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -281,6 +282,25 @@ static bool chooses_collector(const char* variable) {
     return false;
 }
 
+/* Java ends the process if its heap is to be smaller than 2 MiB. */
+static bool is_heap(const char* size) {
+    static const char units[] = "kmgt";
+    char* unit = NULL;
+    unsigned long long least = 2 << 20;
+    unsigned long long number = *size >= '0' && *size <= '9' ? strtoull(size, &unit, 10) : 0;
+    if (number == 0) {
+        return false;
+    }
+    if (*unit != '\0') {
+        const char* found = strchr(units, tolower((unsigned char)*unit));
+        if (found == NULL || unit[1] != '\0') {
+            return false;
+        }
+        least >>= 10 * (found - units + 1);
+    }
+    return number >= least;
+}
+
 static void choose_options(options* all, const jccl_jdk* jdk, const char* jar) {
     add(all, (void*)at_exit_of_jvm, "exit");
     add(all, (void*)at_abort_of_jvm, "abort");
@@ -344,6 +364,13 @@ JavaVM* jccl_create_jvm(const char* jar, void (*leaving)(void), char* reason, si
         snprintf(reason, reason_size,
                  "the current folder has been deleted, and Java cannot start without one: change "
                  "to another folder before the first call");
+        return NULL;
+    }
+    const char* heap = or_default("JCCL_JVM_HEAP", NULL);
+    if (heap != NULL && !is_heap(heap)) {
+        snprintf(reason, reason_size,
+                 "JCCL_JVM_HEAP=%.64s is no size of a heap: set it to 2m or more, such as 256m",
+                 heap);
         return NULL;
     }
     options all = {.count = 0};

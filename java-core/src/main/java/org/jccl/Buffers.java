@@ -107,7 +107,7 @@ public final class Buffers {
     public static void copyTo(Object array, MemorySegment segment) {
         MemorySegment to = onHeap(array);
         Doors.required("Buffers.copyTo", "segment", segment);
-        Doors.requireReadable("Buffers.copyTo", "segment", segment);
+        Doors.requireUsable("Buffers.copyTo", "segment", segment);
         if (segment.byteSize() < to.byteSize()) {
             throw ErrorKind.BUFFER_TOO_SMALL.says(
                     "Buffers.copyTo: the segment has %s bytes, but the array %s; pass an array of "

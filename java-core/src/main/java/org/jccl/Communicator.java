@@ -64,8 +64,8 @@ import java.util.concurrent.locks.LockSupport;
  *   <li>INVALID_ARGUMENT: an argument is wrong, and nothing has happened: NULL_ARGUMENT,
  *       TYPE_UNKNOWN, REDUCTION_UNKNOWN, REDUCTION_ENDED, REDUCTION_TYPE, ROOT_OR_PEER,
  *       COUNT_UNFIT, COUNT_OVERFLOW, BUFFER_TOO_SMALL, BUFFER_ON_HEAP, BUFFER_READ_ONLY,
- *       BUFFER_KIND, BUFFERS_OVERLAP, ARENA_CLOSED, STREAM_NOT_NULL, STREAM_UNKNOWN; or the
- *       communicator takes no calls: NOT_READY, ALREADY_ENDED.
+ *       BUFFER_KIND, BUFFERS_OVERLAP, ARENA_CLOSED, ARENA_OF_ANOTHER, STREAM_NOT_NULL,
+ *       STREAM_UNKNOWN; or the communicator takes no calls: NOT_READY, ALREADY_ENDED.
  *   <li>INVALID_USAGE: ranks called differently (CALLED_DIFFERENTLY, UNMATCHED), or the call is
  *       more than JCCL can do: TOO_LARGE, TOO_MANY_RANKS, TOO_MANY_PENDING, TOO_MUCH_STAGED.
  *   <li>REMOTE_ERROR: a rank that the operation needs has died (LOST), left (LEFT), aborted

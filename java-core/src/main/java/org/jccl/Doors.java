@@ -32,8 +32,8 @@ final class Doors {
         }
     }
 
-    /** Refuses memory that this thread cannot read. */
-    static void requireReadable(String method, String name, MemorySegment segment) {
+    /** Refuses memory that this thread cannot use. */
+    static void requireUsable(String method, String name, MemorySegment segment) {
         boolean alive = segment.scope().isAlive();
         if (!alive || !segment.isAccessibleBy(Thread.currentThread())) {
             throw arena(method, name, segment.scope());
@@ -46,13 +46,10 @@ final class Doors {
                 ? ErrorKind.ARENA_OF_ANOTHER.says(
                         "%s: the arena of %s is another thread's; make it by Arena.ofShared",
                         method, name)
-                : closed(method, name);
-    }
-
-    private static NcclException closed(String function, String name) {
-        return ErrorKind.ARENA_CLOSED.says(
-                "%s: the arena of %s is closed; keep it open until the operation is complete",
-                function, name);
+                : ErrorKind.ARENA_CLOSED.says(
+                        "%s: the arena of %s is closed; keep it open until the operation is"
+                            + " complete",
+                        method, name);
     }
 
     /**
@@ -92,9 +89,7 @@ final class Doors {
         if (segment.address() != 0) {
             requireRoom(function, name, segment, elements, call.type());
         }
-        if (!segment.scope().isAlive()) {
-            throw closed(function, name);
-        }
+        requireUsable(function, name, segment);
         return segment.address();
     }
 
@@ -116,7 +111,7 @@ final class Doors {
         given(function, "scalar", segment);
         given(function, "datatype", type);
         requireRoom(function, "scalar", segment, 1, type);
-        requireReadable(function, "scalar", segment);
+        requireUsable(function, "scalar", segment);
         return segment.asSlice(0, type.sizeBytes()).toArray(ValueLayout.JAVA_BYTE);
     }
 

@@ -97,8 +97,8 @@ final class InitJob extends Creation {
             String difference = RankInfo.difference(0, infos[0], q, infos[q]);
             if (difference != null) {
                 throw ErrorKind.RANKS_DISAGREE.says(
-                        "ranks disagree on a setting: %s; use one JCCL and one kind of device "
-                                + "everywhere",
+                        "ranks disagree on a setting: %s; use one JCCL, one kind of device and "
+                                + "the same variables everywhere",
                         difference);
             }
         }

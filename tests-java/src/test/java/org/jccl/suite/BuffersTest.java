@@ -156,6 +156,7 @@ final class BuffersTest {
                 Communicator comm = Communicator.initAll(1).getFirst()) {
             MemorySegment data = mine.allocate(8, 8);
             refused(ErrorKind.ARENA_CLOSED, () -> comm.preMulSum(gone, DataType.FLOAT32));
+            refused(ErrorKind.ARENA_CLOSED, () -> sum(comm, gone));
             FutureTask<Void> other =
                     new FutureTask<>(
                             () -> {
@@ -163,11 +164,16 @@ final class BuffersTest {
                                 refused(kind, () -> Buffers.copyTo(array, data));
                                 refused(kind, () -> Buffers.copyOf(array, mine));
                                 refused(kind, () -> comm.preMulSum(data, DataType.FLOAT32));
+                                refused(kind, () -> sum(comm, data));
                                 return null;
                             });
             Thread.ofPlatform().start(other);
             other.get();
         }
+    }
+
+    private static void sum(Communicator comm, MemorySegment data) {
+        comm.allReduce(data, data, 2, DataType.FLOAT32, RedOp.SUM);
     }
 
     private static void refused(ErrorKind kind, Executable call) {
