@@ -48,7 +48,7 @@ final class Doors {
                         method, name)
                 : ErrorKind.ARENA_CLOSED.says(
                         "%s: the arena of %s is closed; keep it open until the operation is"
-                            + " complete",
+                                + " complete",
                         method, name);
     }
 
