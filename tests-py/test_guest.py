@@ -291,7 +291,9 @@ def test_options_of_the_user_reach_java() -> None:
     assert "-XX:NoSuchOption" in output[0]
 
 
-@pytest.mark.parametrize("size", ["1k", "0", "-1m", "2047k", "banana", "8mm", "1m"])
+@pytest.mark.parametrize(
+    "size", ["1k", "0", "-1m", "2047k", "banana", "8mm", "1m", "99999999999999999999", "300000000t"]
+)
 def test_a_heap_that_java_cannot_have_is_an_error(size: str) -> None:
     code = """
     try:
@@ -303,10 +305,12 @@ def test_a_heap_that_java_cannot_have_is_an_error(size: str) -> None:
     assert output.startswith(f"2 JCCL_JVM_HEAP={size} is no size of a heap")
 
 
-def test_a_heap_has_the_size_that_is_asked_for() -> None:
-    for size in ("64m", "65536K", "67108864"):
-        code = "add(one_rank())\nprint('added')"
-        assert python(code, environment={"JCCL_JVM_HEAP": size}).splitlines()[-1] == "added"
+@pytest.mark.parametrize("size", ["64m", "65536K", "67108864"])
+def test_a_heap_has_the_size_that_is_asked_for(size: str) -> None:
+    environment = {"JCCL_JVM_HEAP": size, "JCCL_JVM_OPTIONS": "-XX:+PrintCommandLineFlags"}
+    output = python("add(one_rank())\nprint('added')", environment=environment)
+    assert "-XX:MaxHeapSize=67108864 " in output
+    assert output.splitlines()[-1] == "added"
 
 
 def test_a_user_may_choose_the_garbage_collector() -> None:

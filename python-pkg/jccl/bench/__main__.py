@@ -188,12 +188,12 @@ def main() -> int:
 
     if options.datatype not in TYPES:
         parser.error(f"-t is {options.datatype}: one of {', '.join(TYPES)} is needed")
+    if options.maxbytes < options.minbytes:
+        parser.error(f"-e is {options.maxbytes} bytes, which is less than {options.minbytes} of -b")
     if "JCCL_STORE" in os.environ and "RANK" in os.environ:
         return _rank(options)
     if options.nranks < 1:
         parser.error(f"-n is {options.nranks}: there must be a rank")
-    if options.maxbytes < options.minbytes:
-        parser.error(f"-e is {options.maxbytes} bytes, which is less than {options.minbytes} of -b")
     if not 0 <= options.root < options.nranks:
         parser.error(f"-r is {options.root}: there are {options.nranks} ranks")
     if not 1 <= options.hosts <= options.nranks:

@@ -58,7 +58,7 @@ class DeviceWork(Work):
         """Lets the current stream wait for the operations.
 
         Args:
-            timeout: zero, or how long the host waits as well.
+            timeout: zero, or how long the host waits as well; a negative one has passed already.
 
         Raises:
             DistBackendError: the communicator has failed, or the limit passed.
@@ -67,10 +67,10 @@ class DeviceWork(Work):
         self._streams.current().wait_event(self.end)
         limit = timeout.total_seconds()
         deadline = time.monotonic() + limit
-        while limit > 0 and not self._has_ended():
+        while limit != 0 and not self._has_ended():
             if time.monotonic() > deadline:
                 raise DistBackendError(
-                    f"the operation was not over {limit:g} s after wait() began; it goes on"
+                    f"the operation was not over {max(limit, 0):g} s after wait() began; it goes on"
                 )
             time.sleep(_NAP_S)
             self._comm.require_sound()

@@ -144,8 +144,8 @@ class StartedWork(Work):
         """Lends the thread to the communicator until the operation is over.
 
         Args:
-            timeout: how long to wait, at once over if negative; zero means only the group's
-                limit.
+            timeout: how long to wait; a negative one has passed already, and zero means only the
+                group's limit.
 
         Raises:
             DistBackendError: the operation failed, or the limit passed while it goes on.
@@ -160,7 +160,7 @@ class StartedWork(Work):
                         break
                     if deadline is not None and time.monotonic() > deadline:
                         raise DistBackendError(
-                            f"the operation was not over {limit:g} s after wait() began; "
+                            f"the operation was not over {max(limit, 0):g} s after wait() began; "
                             "it stays queued"
                         )
             except DistBackendError:

@@ -282,13 +282,14 @@ static bool chooses_collector(const char* variable) {
     return false;
 }
 
-/* Java ends the process if its heap is to be smaller than 2 MiB. */
+/* Java ends the process if its heap is to be smaller than 2 MiB, or 2^64 bytes or more. */
 static bool is_heap(const char* size) {
     static const char units[] = "kmgt";
     char* unit = NULL;
-    unsigned long long least = 2 << 20;
+    int shift = 0;
+    errno = 0;
     unsigned long long number = *size >= '0' && *size <= '9' ? strtoull(size, &unit, 10) : 0;
-    if (number == 0) {
+    if (number == 0 || errno != 0) {
         return false;
     }
     if (*unit != '\0') {
@@ -296,9 +297,9 @@ static bool is_heap(const char* size) {
         if (found == NULL || unit[1] != '\0') {
             return false;
         }
-        least >>= 10 * (found - units + 1);
+        shift = 10 * (int)(found - units + 1);
     }
-    return number >= least;
+    return number <= ULLONG_MAX >> shift && number << shift >= 2 << 20;
 }
 
 static void choose_options(options* all, const jccl_jdk* jdk, const char* jar) {

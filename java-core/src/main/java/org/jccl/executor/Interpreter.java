@@ -384,8 +384,8 @@ public final class Interpreter {
      * So this core owns them again when it writes that message, and they come while it reads those
      * of the other ranks. All ranks are in this call, so that none reads these lines any more.
      *
-     * <p>C2 has to inline the store ({@link Memory#ALL}): with a call for each, lines no longer
-     * come while others do, and 2 KiB took 1.7 times as long in one process of four.
+     * <p>C2 has to inline the store ({@link Memory#ALL}): with a call for each, the lines would
+     * come one after the other.
      */
     private void takeNextLines(int bytes) {
         if (links.anyNet()) {

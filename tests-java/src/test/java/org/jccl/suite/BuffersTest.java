@@ -145,7 +145,7 @@ final class BuffersTest {
     }
 
     @Test
-    void memoryThatThisThreadCannotReadIsRefused() throws Exception {
+    void memoryThatThisThreadCannotUseIsRefused() throws Exception {
         float[] array = new float[2];
         Arena closed = Arena.ofConfined();
         MemorySegment gone = closed.allocate(8, 8);
