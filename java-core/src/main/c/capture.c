@@ -37,6 +37,10 @@ static void write_all(int fd, const char* bytes, size_t length) {
 
 void jccl_capture_begin(void) {
     int file = memfd_create("jccl-stderr", MFD_CLOEXEC);
+    /* A file in memory does not lock its position: two writers would write to one place. */
+    if (file >= 0) {
+        fcntl(file, F_SETFL, O_APPEND);
+    }
     int copy = file < 0 ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     if (copy < 0 || dup2(file, STDERR_FILENO) < 0) {
         if (copy >= 0) {
