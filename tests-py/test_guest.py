@@ -248,26 +248,25 @@ def test_java_starts_without_a_word() -> None:
 def test_nothing_that_others_write_to_standard_error_is_lost_while_java_starts() -> None:
     code = """
     stop = threading.Event()
-    count = 0
-    def write():
-        global count
+    counts = [0, 0]
+    def write(k):
         while not stop.is_set():
-            os.write(2, b"line %d of many\\n" % count)
-            count += 1
-            time.sleep(0.0002)
-    thread = threading.Thread(target=write)
-    thread.start()
-    time.sleep(0.02)
+            os.write(2, b"line %d of %d\\n" % (counts[k], k))
+            counts[k] += 1
+    threads = [threading.Thread(target=write, args=(k,)) for k in (0, 1)]
+    for thread in threads:
+        thread.start()
     comm = one_rank()
-    time.sleep(0.02)
     stop.set()
-    thread.join()
-    print(count)
+    for thread in threads:
+        thread.join()
+    print(*counts)
     """
-    *lines, count = python(code).splitlines()
-    # A few may change places: the one that is written while the old output is put back.
-    assert sorted(lines) == sorted(f"line {i} of many" for i in range(int(count)))
-    assert int(count) > 50
+    *lines, numbers = python(code).splitlines()
+    counts = [int(number) for number in numbers.split()]
+    # A few may change places: those that are written while the old output is put back.
+    assert sorted(lines) == sorted(f"line {i} of {k}" for k in (0, 1) for i in range(counts[k]))
+    assert min(counts) > 50
 
 
 def test_options_of_the_user_reach_java() -> None:
