@@ -321,6 +321,27 @@ def test_the_store_hands_values_on(script: Script) -> None:
     assert lines(done.stdout) == ["[1] abcd", "[2] abcd"]
 
 
+def test_ranks_learn_that_rank_0_ended_without_an_id(script: Script) -> None:
+    script.write("""
+        import os
+        from jccl.core import NcclInvalid
+        from jccl.core.rendezvous import _ask
+        rank = os.environ["RANK"]
+        if rank == "2":
+            # Asks when rank 0 has ended.
+            _ask("GET told\\n")
+        if rank != "0":
+            try:
+                _ask("GET id/0\\n")
+            except NcclInvalid as e:
+                print(e)
+            _ask(f"PUT told {rank}\\n")
+    """)
+    done = script.run("-n", "3")
+    why = "the launcher refused the request 'GET id/0\\n': rank 0 has ended without making an id"
+    assert lines(done.stdout) == [f"[1] {why}", f"[2] {why}"], done.stderr
+
+
 def test_the_store_forgets_what_all_have_read(script: Script) -> None:
     # More values than the store holds at a time; no rank is ever far ahead of the others.
     script.write("""

@@ -189,6 +189,10 @@ def all_to_all_of_unequal_parts(rank: Rank) -> None:
     assert torch.equal(torch.cat(lists), wanted)
     with pytest.raises(ValueError, match="do not make up the first dimension"):
         dist.all_to_all_single(output, tensor, receives, [100] * n)
+    if n > 1:
+        negative = [n + 1, -1] + [0] * (n - 2)
+        with pytest.raises(ValueError, match="do not make up the first dimension"):
+            dist.all_to_all_single(torch.empty(n), torch.empty(n), negative, [1] * n)
 
 
 def all_to_all_of_equal_parts(rank: Rank) -> None:
@@ -283,6 +287,9 @@ def sparse_tensors_of_different_shapes_are_refused(rank: Rank) -> None:
     # So do other numbers of dimensions; and the group goes on.
     with pytest.raises(ValueError, match=f"rank {me} passes one of shape"):
         dist.all_reduce(torch.ones([2] * (1 + me)).to_sparse())
+    rows = torch.sparse_csr_tensor([0, 1], [0], [1.0], (1, 1), check_invariants=True)
+    with pytest.raises(TypeError, match=r"this one has layout torch\.sparse_csr"):
+        dist.all_reduce(rows)
     complex_and_sparse_tensors(rank)
 
 

@@ -256,29 +256,40 @@ def conjugated_tensors_are_gathered(rank: Rank) -> None:
         assert [t.tolist() for t in into] == wanted
 
 
-def messages_of_one_all_to_all_are_no_part_of_the_next(rank: Rank) -> None:
-    """The ranks disagree about the parts of the first all_to_all."""
-    n, me = rank.nranks, rank.rank
-    rank.meet("parts")
+def a_part_that_only_its_sender_knows_of_is_told(rank: Rank) -> None:
+    _disagree(rank, sent=1, expected=0)
 
-    def disagree() -> None:
-        sends = [0] * n
-        if me == 0:
-            sends[1] = 1
-        dist.all_to_all_single(torch.zeros(0), torch.full((sum(sends),), 111.0), [0] * n, sends)
-        output = torch.zeros(n)
-        dist.all_to_all_single(output, torch.full((n,), 222.0), [1] * n, [1] * n)
-        assert output.tolist() == [222.0] * n, output
+
+def a_part_that_only_its_receiver_knows_of_is_told(rank: Rank) -> None:
+    _disagree(rank, sent=0, expected=1)
+
+
+def _disagree(rank: Rank, sent: int, expected: int) -> None:
+    """Rank 0 sends so many elements to rank 1, which expects another number; the others none."""
+    n, me = rank.nranks, rank.rank
+    rank.meet(f"parts-{sent}")
+    sends, receives = [0] * n, [0] * n
+    if me == 0:
+        sends[1] = sent
+    if me == 1:
+        receives[0] = expected
+
+    def exchange() -> None:
+        source, output = torch.full((sum(sends),), 111.0), torch.zeros(sum(receives))
+        dist.all_to_all_single(output, source, receives, sends)
+        # Whose part is over before learns of it here.
         dist.barrier()
 
-    with pytest.raises(dist.DistBackendError, match="do not agree on who sends what"):
-        disagree()
+    both = f"{sent} x .*{expected} x |{expected} x .*{sent} x "
+    with pytest.raises(dist.DistBackendError, match=both):
+        exchange()
 
 
 ORDERS: list[Scenario] = [
     nothing_to_move_is_a_call_all_the_same,
     conjugated_tensors_are_gathered,
-    messages_of_one_all_to_all_are_no_part_of_the_next,
+    a_part_that_only_its_sender_knows_of_is_told,
+    a_part_that_only_its_receiver_knows_of_is_told,
     a_barrier_ends_lists_that_were_gathered,
     a_barrier_ends_an_all_to_all,
     a_barrier_ends_what_has_gaps,

@@ -244,6 +244,8 @@ class _Launch:
             self._end_by_plan(now)
 
     def _ended(self, rank: int, code: int, now: float) -> None:
+        if rank == 0:
+            self._store.end_ids("rank 0 has ended without making an id")
         if code == 0:
             return
         status = code if code > 0 else 128 - code

@@ -11,6 +11,8 @@ import struct
 
 _MAX_REQUEST_BYTES = 4096
 _MAX_VALUES = 4096
+# How keys of ids begin.
+_ID = "id/"
 
 
 class Store:
@@ -26,6 +28,8 @@ class Store:
         self._readers: dict[str, int] = {}
         self._waiting: dict[str, list[socket.socket]] = {}
         self._requests: dict[socket.socket, bytes] = {}
+        # Why no more ids come; None while they may.
+        self._without_ids: str | None = None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind("\0" + self.name)
         self._listener.listen(128)
@@ -73,6 +77,8 @@ class Store:
             case ["GET", key] if key in self._values:
                 self._reply(connection, self._values[key])
                 self._read(key)
+            case ["GET", key] if self._without_ids is not None and key.startswith(_ID):
+                self._refuse(connection, self._without_ids)
             case ["GET", key]:
                 self._waiting.setdefault(key, []).append(connection)
             case _:
@@ -84,6 +90,13 @@ class Store:
         for waiting in self._waiting.pop(key, []):
             self._reply(waiting, value)
             self._read(key)
+
+    def end_ids(self, why: str) -> None:
+        """Refuses requests for ids that are not there: no more come."""
+        self._without_ids = why
+        for key in [key for key in self._waiting if key.startswith(_ID)]:
+            for connection in self._waiting.pop(key):
+                self._refuse(connection, why)
 
     def _read(self, key: str) -> None:
         """Forgets the value if that was its last reader."""

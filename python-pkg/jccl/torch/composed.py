@@ -167,7 +167,7 @@ def _parts(tensor: Tensor, rows: list[int], size: int) -> list[Tensor]:
                 f"{size} divides; the shape is {tuple(tensor.shape)}"
             )
         rows = [tensor.size(0) // size] * size
-    if len(rows) != size or sum(rows) != tensor.size(0):
+    if len(rows) != size or min(rows) < 0 or sum(rows) != tensor.size(0):
         raise ValueError(
             f"all_to_all by {size} ranks: sizes {list(rows)} do not make up the first "
             f"dimension of {tuple(tensor.shape)}"

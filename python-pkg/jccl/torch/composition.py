@@ -192,18 +192,16 @@ class Composition:
             _describe(self._after, target, source)
 
     def send(self, tensor: Tensor, peer: int) -> None:
-        """Adds the sending of a tensor to another rank."""
+        """Adds the sending of a tensor to another rank, who may expect more if it is empty."""
         source = self.reads(tensor)
         count, kind = moved(source)
-        if count:
-            self._transfers += (SEND, source.data_ptr(), count, kind, peer)
+        self._transfers += (SEND, source.data_ptr(), count, kind, peer)
 
     def receive(self, tensor: Tensor, peer: int) -> None:
         """Adds the receiving of a tensor from another rank."""
         buffer = self.writes(tensor)
         count, kind = moved(buffer)
-        if count:
-            self._transfers += (RECV, buffer.data_ptr(), count, kind, peer)
+        self._transfers += (RECV, buffer.data_ptr(), count, kind, peer)
 
     def words(self, call: Call) -> array[int] | None:
         """The words for jcclStartComposed; None if jcclStart is enough."""

@@ -109,7 +109,12 @@ class ProcessGroupJccl(ProcessGroup):
         if opts is None:
             opts = torch.distributed.AllreduceOptions()
         kinds = REDUCTIONS[hash(opts.reduceOp)].get(tensor.dtype)
-        if kinds is None or not tensor.is_contiguous() or tensor.is_neg():
+        try:
+            usual = tensor.is_contiguous() and not tensor.is_neg()
+        except RuntimeError:
+            # Tensors of some layouts cannot tell.
+            usual = False
+        if kinds is None or not usual:
             return self._unusual_allreduce(tensor, opts)
         address = tensor.data_ptr()
         comm = self._comm if tensor.is_cpu else self._devices.communicator(tensor.device)

@@ -4,23 +4,38 @@ import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.ObjLongConsumer;
 import java.util.function.Predicate;
 
 /**
  * Sends and receives whose data the device moves, from when their lanes are done with them: a
- * receive then knows that its sender has begun and that the two match.
+ * receive then knows that its sender has begun and that the two match. The device is done with
+ * those of one peer and direction in their order.
  *
  * <p>Used by the owner of the communicator only.
  */
 final class RunningTransfers {
+    /** Those of one peer and direction. */
+    private static final class Channel {
+        final ArrayDeque<Task> tasks = new ArrayDeque<>();
+
+        /** Shows the first. */
+        final Blocked blocked = new Blocked();
+    }
+
     private final Lanes lanes;
     private final int nRanks;
-    private final ArrayDeque<Task> tasks = new ArrayDeque<>();
 
-    /** By peer, for sends, then for receives; each shows the first task of these. */
-    private final Blocked[] blocked;
+    /** By peer, made when first used: sends, then receives. */
+    private final @Nullable Channel[] byPeer;
+
+    /** Those that were made. */
+    private final List<Channel> made = new ArrayList<>();
+
+    private int size;
 
     /** For a look that is not to count as one. */
     private final Blocked glance = new Blocked();
@@ -28,18 +43,23 @@ final class RunningTransfers {
     RunningTransfers(Lanes lanes, int nRanks) {
         this.lanes = lanes;
         this.nRanks = nRanks;
-        this.blocked = new Blocked[2 * nRanks];
-        for (int i = 0; i < blocked.length; i++) {
-            blocked[i] = new Blocked();
-        }
+        this.byPeer = new Channel[2 * nRanks];
     }
 
     void add(Task task) {
-        tasks.add(task);
+        int at = at(task);
+        Channel channel = byPeer[at];
+        if (channel == null) {
+            channel = new Channel();
+            byPeer[at] = channel;
+            made.add(channel);
+        }
+        channel.tasks.add(task);
+        size++;
     }
 
     boolean isEmpty() {
-        return tasks.isEmpty();
+        return size == 0;
     }
 
     /**
@@ -48,76 +68,89 @@ final class RunningTransfers {
      * @return whether there was one
      */
     boolean progress(Consumer<Task> ended) {
-        boolean moved = false;
-        for (int i = tasks.size(); i > 0; i--) {
-            Task task = tasks.remove();
-            if (task.delivered()) {
-                ended.accept(task);
-                moved = true;
-            } else {
-                tasks.add(task);
+        int before = size;
+        for (int i = 0; size > 0 && i < made.size(); i++) {
+            ArrayDeque<Task> tasks = made.get(i).tasks;
+            for (Task first = tasks.peek(); isDelivered(first); first = tasks.peek()) {
+                size--;
+                ended.accept(tasks.remove());
             }
         }
-        return moved;
+        return size < before;
+    }
+
+    private static boolean isDelivered(@Nullable Task task) {
+        return task != null && task.delivered();
     }
 
     void clear(Consumer<Task> dropped) {
-        tasks.forEach(dropped);
-        tasks.clear();
+        for (Channel channel : made) {
+            channel.tasks.forEach(dropped);
+            channel.tasks.clear();
+        }
+        size = 0;
     }
 
     /**
-     * What the first of a task's peer and direction waits for, or for null the first of all.
+     * What the first of a task's peer and direction waits for, or for null the first of any.
      *
      * @return null if there is none
      */
     @Nullable Blocked blocked(@Nullable Task task) {
-        for (Task each : tasks) {
-            boolean same = task == null || channel(each) == channel(task);
-            if (same && (task == null || task.operation().pointToPoint())) {
-                return shown(each);
+        if (task != null) {
+            Channel channel = task.operation().pointToPoint() ? byPeer[at(task)] : null;
+            return channel == null ? null : shown(channel);
+        }
+        for (Channel channel : made) {
+            Blocked shown = shown(channel);
+            if (shown != null) {
+                return shown;
             }
         }
         return null;
     }
 
-    private Blocked shown(Task task) {
-        Blocked shown = blocked[channel(task)].of(task);
-        lanes.awaitPeer(task, shown);
+    private @Nullable Blocked shown(Channel channel) {
+        Task first = channel.tasks.peek();
+        if (first == null) {
+            return null;
+        }
+        Blocked shown = channel.blocked.of(first);
+        lanes.awaitPeer(first, shown);
         return shown;
     }
 
     /** Passes on what the first of each peer and direction waits for. */
     void forEachBlocked(ObjLongConsumer<Blocked> action) {
-        long seen = 0;
-        for (Task task : tasks) {
-            long bit = 1L << channel(task);
-            if ((seen & bit) == 0) {
-                seen |= bit;
-                action.accept(shown(task), 0);
+        for (Channel channel : made) {
+            Blocked shown = shown(channel);
+            if (shown != null) {
+                action.accept(shown, 0);
             }
         }
     }
 
     /**
-     * One that cannot end without something more from rank {@code q}.
+     * One that cannot end without something more from rank {@code q}: if any, the first is.
      *
      * @param inDoubt whether one that the rank has come to may still need it
      */
     @Nullable Task needing(int q, Predicate<Task> inDoubt) {
-        for (Task task : tasks) {
-            if (task.peer() == q && !task.delivered()) {
-                lanes.awaitPeer(task, glance);
+        for (int at = q; at < byPeer.length; at += nRanks) {
+            Channel channel = byPeer[at];
+            Task first = channel == null ? null : channel.tasks.peek();
+            if (first != null && !first.delivered()) {
+                lanes.awaitPeer(first, glance);
                 boolean late = glance.rank() == q;
-                if (late || inDoubt.test(task)) {
-                    return task;
+                if (late || inDoubt.test(first)) {
+                    return first;
                 }
             }
         }
         return null;
     }
 
-    private int channel(Task task) {
+    private int at(Task task) {
         return task.peer() + (task.operation() == Operation.SEND ? 0 : nRanks);
     }
 }
