@@ -17,6 +17,7 @@ import jccl.bindings
 import pytest
 from fake import FakeBinding
 from jccl.core import held
+from launched import Script
 
 # In the environment, so that all workers of a run have the same.
 if not os.environ.get("JCCL_TEST_SEED"):
@@ -113,6 +114,12 @@ def _ours() -> set[str]:
         for name in (f"hsperfdata_*/{pid}", f".java_pid{pid}", f".attach_pid{pid}"):
             found |= {str(path) for path in Path("/tmp").glob(name)}
     return found
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Script:
+    """A script for python -m jccl.run."""
+    return Script(tmp_path / "script.py")
 
 
 @pytest.fixture

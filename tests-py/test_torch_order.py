@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from harness import Rank
+from jccl._numbers import ALL_TO_ALL, UINT8
 from torch.multiprocessing import reductions
 from torch_team import Team, dist
 
@@ -256,6 +257,15 @@ def conjugated_tensors_are_gathered(rank: Rank) -> None:
         assert [t.tolist() for t in into] == wanted
 
 
+def ranks_without_parts_need_not_agree_on_their_type(rank: Rank) -> None:
+    n, me = rank.nranks, rank.rank
+    kind = (torch.float32, torch.int64)[me % 2]
+    dist.all_to_all(
+        [torch.empty(0, dtype=kind) for _ in range(n)], [torch.empty(0, dtype=kind)] * n
+    )
+    dist.barrier()
+
+
 def a_part_that_only_its_sender_knows_of_is_told(rank: Rank) -> None:
     _disagree(rank, sent=1, expected=0)
 
@@ -285,7 +295,32 @@ def _disagree(rank: Rank, sent: int, expected: int) -> None:
         exchange()
 
 
+def messages_of_one_exchange_are_no_part_of_the_next(rank: Rank) -> None:
+    """Rank 0 sends what nobody receives, which only a program that goes around torch can."""
+    n, me = rank.nranks, rank.rank
+    rank.meet("exchange")
+    backend: Any = dist.group.WORLD._get_backend(torch.device("cpu"))
+    group = backend._group()
+
+    def disagree() -> None:
+        sent = torch.full((1,), 111.0)
+        comm = group.on(sent)
+        composition = comm.composition(exchanges=True)
+        if me == 0:
+            composition.send(sent, 1)
+        comm.run((ALL_TO_ALL, 0, 0, 0, UINT8, 0, 0), True, [sent], composition)
+        output = torch.zeros(n)
+        dist.all_to_all_single(output, torch.full((n,), 222.0), [1] * n, [1] * n)
+        assert output.tolist() == [222.0] * n, output
+        dist.barrier()
+
+    with pytest.raises(dist.DistBackendError, match="do not agree on who sends what"):
+        disagree()
+
+
 ORDERS: list[Scenario] = [
+    messages_of_one_exchange_are_no_part_of_the_next,
+    ranks_without_parts_need_not_agree_on_their_type,
     nothing_to_move_is_a_call_all_the_same,
     conjugated_tensors_are_gathered,
     a_part_that_only_its_sender_knows_of_is_told,

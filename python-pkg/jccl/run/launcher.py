@@ -160,6 +160,7 @@ class _Launch:
         self._terminate_at: float | None = None
         self._kill_at: float | None = None
         self._interrupts = 0
+        self._without_ids = False
         self._deadline: float | None = None
         if job.timeout_s is not None:
             self._deadline = time.monotonic() + job.timeout_s
@@ -231,6 +232,8 @@ class _Launch:
                 if code is not None:
                     ended.add(rank)
                     self._ended(rank, code, now)
+            if 0 in ended and not self._without_ids:
+                self._end_ids()
             if len(ended) == len(self._ranks):
                 # A rank's own children may hold its outputs open: wait for them only a moment.
                 drained_at = drained_at or now + _DRAIN_S
@@ -243,9 +246,13 @@ class _Launch:
                 self._deadline, self._terminate_at = None, now
             self._end_by_plan(now)
 
+    def _end_ids(self) -> None:
+        """Refuses ids, unless a process that rank 0 has started may make some."""
+        self._without_ids = self._ranks[0].pid not in _living_groups()
+        if self._without_ids:
+            self._store.end_ids("rank 0 has ended, and makes no more ids")
+
     def _ended(self, rank: int, code: int, now: float) -> None:
-        if rank == 0:
-            self._store.end_ids("rank 0 has ended without making an id")
         if code == 0:
             return
         status = code if code > 0 else 128 - code

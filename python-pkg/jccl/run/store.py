@@ -95,7 +95,7 @@ class Store:
         """Refuses requests for ids that are not there: no more come."""
         self._without_ids = why
         for key in [key for key in self._waiting if key.startswith(_ID)]:
-            for connection in self._waiting.pop(key):
+            for connection in set(self._waiting.pop(key)):
                 self._refuse(connection, why)
 
     def _read(self, key: str) -> None:

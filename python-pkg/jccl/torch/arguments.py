@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch.distributed import ReduceOp
@@ -118,6 +118,11 @@ def moved(tensor: torch.Tensor) -> tuple[int, int]:
     if kind is None:
         return tensor.nbytes, UINT8
     return tensor.numel(), kind
+
+
+def waits(opts: Any) -> bool:
+    """Whether the caller of an operation with these options waits for it at once."""
+    return opts is not None and not opts.asyncOp
 
 
 def seconds(timeout: timedelta) -> float:

@@ -13,7 +13,7 @@ import torch
 from torch.distributed import ReduceOp
 
 from jccl._numbers import ALL_GATHER, ALL_TO_ALL, GATHER, SCATTER, UINT8
-from jccl.torch.arguments import moved, real
+from jccl.torch.arguments import moved, real, waits
 from jccl.torch.composition import Call, Composition
 from jccl.torch.tensors import alike, fitting
 
@@ -30,8 +30,7 @@ _MOST_DIMENSIONS = 64
 def _run(
     comm: Communicator, call: Call, results: list[Tensor], opts: Any, composition: Composition
 ) -> Handle:
-    waits = opts is not None and not opts.asyncOp
-    return comm.run(call, waits, results, composition)
+    return comm.run(call, waits(opts), results, composition)
 
 
 def gather(group: ProcessGroupJccl, outputs: list[Tensor], tensor: Tensor, opts: Any) -> Handle:

@@ -8,7 +8,7 @@ from typing import Final
 
 import torch
 
-from jccl._numbers import RECV, SEND
+from jccl._numbers import RECV, SEND, UINT8
 from jccl.torch.arguments import HOST, checked, moved
 
 Tensor = torch.Tensor
@@ -193,15 +193,16 @@ class Composition:
 
     def send(self, tensor: Tensor, peer: int) -> None:
         """Adds the sending of a tensor to another rank, who may expect more if it is empty."""
-        source = self.reads(tensor)
-        count, kind = moved(source)
-        self._transfers += (SEND, source.data_ptr(), count, kind, peer)
+        self._transfer(SEND, self.reads(tensor), peer)
 
     def receive(self, tensor: Tensor, peer: int) -> None:
         """Adds the receiving of a tensor from another rank."""
-        buffer = self.writes(tensor)
-        count, kind = moved(buffer)
-        self._transfers += (RECV, buffer.data_ptr(), count, kind, peer)
+        self._transfer(RECV, self.writes(tensor), peer)
+
+    def _transfer(self, way: int, buffer: Tensor, peer: int) -> None:
+        # Ranks that have nothing for each other need not agree on its type.
+        count, kind = moved(buffer) if buffer.numel() else (0, UINT8)
+        self._transfers += (way, buffer.data_ptr(), count, kind, peer)
 
     def words(self, call: Call) -> array[int] | None:
         """The words for jcclStartComposed; None if jcclStart is enough."""

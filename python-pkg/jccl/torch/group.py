@@ -23,7 +23,7 @@ from jccl._numbers import (
 )
 from jccl.bindings import own_state
 from jccl.torch import composed, creation
-from jccl.torch.arguments import REDUCTIONS, checked, moved, real, summands
+from jccl.torch.arguments import REDUCTIONS, checked, moved, real, summands, waits
 from jccl.torch.backend import GroupBackend
 from jccl.torch.communicator import DONE, Communicator, Part
 from jccl.torch.composition import resolved
@@ -111,8 +111,7 @@ class ProcessGroupJccl(ProcessGroup):
         kinds = REDUCTIONS[hash(opts.reduceOp)].get(tensor.dtype)
         try:
             usual = tensor.is_contiguous() and not tensor.is_neg()
-        except RuntimeError:
-            # Tensors of some layouts cannot tell.
+        except RuntimeError:  # Some layouts cannot tell.
             usual = False
         if kinds is None or not usual:
             return self._unusual_allreduce(tensor, opts)
@@ -207,7 +206,7 @@ class ProcessGroupJccl(ProcessGroup):
         """Gathers all ranks' tensors, one after another, into one tensor on all ranks."""
         comm = self.on(output)
         call, composition = self._gather_part(comm, output, tensor)
-        return comm.run(call, _waits(opts), [output], composition)
+        return comm.run(call, waits(opts), [output], composition)
 
     @untraced
     def all_gather_single_coalesced(
@@ -216,7 +215,7 @@ class ProcessGroupJccl(ProcessGroup):
         """Several all_gather_single, one after the other."""
         comm = self._on_all(outputs)
         parts = [self._gather_part(comm, o, t) for o, t in zip(outputs, tensors, strict=True)]
-        return comm.run_all(parts, _waits(opts), outputs)
+        return comm.run_all(parts, waits(opts), outputs)
 
     def _gather_part(self, comm: Communicator, output: Tensor, tensor: Tensor) -> Part:
         output, tensor = real(output), real(tensor)
@@ -236,7 +235,7 @@ class ProcessGroupJccl(ProcessGroup):
         into, tensor = single(outputs), single(tensors)
         comm = self.on(tensor)
         call, composition = self._listed_gather_part(comm, into, tensor)
-        return comm.run(call, _waits(opts), into, composition)
+        return comm.run(call, waits(opts), into, composition)
 
     @untraced
     def allgather_coalesced(
@@ -249,7 +248,7 @@ class ProcessGroupJccl(ProcessGroup):
             self._listed_gather_part(comm, column, t)
             for column, t in zip(columns, tensors, strict=True)
         ]
-        return comm.run_all(parts, _waits(opts), [t for row in outputs for t in row])
+        return comm.run_all(parts, waits(opts), [t for row in outputs for t in row])
 
     def _listed_gather_part(
         self, comm: Communicator, outputs: list[Tensor], tensor: Tensor
@@ -412,7 +411,7 @@ class ProcessGroupJccl(ProcessGroup):
         run = self._comm.run
         if profiler._is_profiler_enabled:
             run = partial(self._comm.record, "barrier")
-        return run(call, _waits(opts), [])
+        return run(call, waits(opts), [])
 
     @untraced
     def monitored_barrier(
@@ -499,7 +498,3 @@ class ProcessGroupJccl(ProcessGroup):
     alltoall_base = all_to_all_single
     allgather_into_tensor_coalesced = all_gather_single_coalesced
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
-
-
-def _waits(opts: Any) -> bool:
-    return opts is not None and not opts.asyncOp

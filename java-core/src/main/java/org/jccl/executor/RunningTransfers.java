@@ -131,19 +131,29 @@ final class RunningTransfers {
     }
 
     /**
-     * One that cannot end without something more from rank {@code q}: if any, the first is.
+     * One that cannot end without something more from rank {@code q}. Of those that one kernel
+     * moves, the rank may have come to the first only.
      *
      * @param inDoubt whether one that the rank has come to may still need it
      */
     @Nullable Task needing(int q, Predicate<Task> inDoubt) {
         for (int at = q; at < byPeer.length; at += nRanks) {
             Channel channel = byPeer[at];
-            Task first = channel == null ? null : channel.tasks.peek();
-            if (first != null && !first.delivered()) {
-                lanes.awaitPeer(first, glance);
+            Task needing = channel == null ? null : needing(channel, q, inDoubt);
+            if (needing != null) {
+                return needing;
+            }
+        }
+        return null;
+    }
+
+    private @Nullable Task needing(Channel channel, int q, Predicate<Task> inDoubt) {
+        for (Task task : channel.tasks) {
+            if (!task.delivered()) {
+                lanes.awaitPeer(task, glance);
                 boolean late = glance.rank() == q;
-                if (late || inDoubt.test(first)) {
-                    return first;
+                if (late || inDoubt.test(task)) {
+                    return task;
                 }
             }
         }

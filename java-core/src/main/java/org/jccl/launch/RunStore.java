@@ -39,16 +39,11 @@ final class RunStore {
             }
             String answer = line.toString();
             if (answer.startsWith("REFUSED ")) {
-                throw refused(name, "it refused a request: " + answer.substring(8));
+                throw ErrorKind.STORE_FAILED.says(
+                        "the launcher at JCCL_STORE %s does not hand on an id: %s",
+                        name, answer.substring(8).strip());
             }
             return answer.strip();
         }
-    }
-
-    private static RuntimeException refused(String name, String why) {
-        return ErrorKind.STORE_FAILED.says(
-                "the launcher at JCCL_STORE %s does not hand on an id: %s; start the ranks by the "
-                        + "python -m jccl.run of this JCCL",
-                name, why);
     }
 }

@@ -351,21 +351,32 @@ final class DeviceTransfersTest {
                         "rank 1");
     }
 
-    @Test
-    void receiverThatLeavesInsteadIsNamed() {
+    /** It takes none of two messages that one kernel moves, or the first. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void receiverThatLeavesInsteadIsNamed(boolean takesFirst) {
         Outcome outcome =
                 threads(2)
                         .runHere(
                                 rank -> {
                                     try (Seat seat = seat(rank)) {
-                                        if (rank.number() == 1) {
-                                            rank.await("sent");
-                                            return;
-                                        }
                                         int bytes = MORE_THAN_RINGS;
                                         MemorySegment data = seat.device.memory(bytes);
                                         Collectives comm = seat.comm.inStream(seat.stream);
-                                        comm.send(data, bytes, TYPE, 1);
+                                        if (rank.number() == 1) {
+                                            rank.await("sent");
+                                            if (takesFirst) {
+                                                comm.recv(data, bytes, TYPE, 0);
+                                                seat.synchronize();
+                                            }
+                                            seat.device.release(data);
+                                            return;
+                                        }
+                                        Group.run(
+                                                () -> {
+                                                    comm.send(data, bytes, TYPE, 1);
+                                                    comm.send(data, bytes, TYPE, 1);
+                                                });
                                         rank.post("sent", "");
                                         seat.awaitFailure();
                                         seat.synchronize();
