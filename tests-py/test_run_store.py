@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import textwrap
 from concurrent import futures
 
 import pytest
@@ -12,17 +13,32 @@ from jccl.core import NcclInvalid
 from jccl.core.rendezvous import _ask
 from launched import LIMIT_S, Script, lines
 
+#: What a program begins with whose request for a value, once sent, lets rank 0 set that value.
+TELLS = """
+import os, socket
+from jccl.core.rendezvous import _ask
+rank = os.environ["RANK"]
+class Telling(socket.socket):
+    def sendall(self, request):
+        super().sendall(request)
+        if request.startswith(b"GET some"):
+            _ask(f"PUT asked/{rank} 00\\n")
+socket.socket = Telling
+"""
+
 
 def test_the_store_hands_values_on(script: Script) -> None:
-    script.write("""
-        import os, time
-        from jccl.core.rendezvous import _ask
-        if os.environ["RANK"] == "0":
-            time.sleep(0.2)
-            _ask("PUT some/key abcd\\n")
-        else:
-            print(_ask("GET some/key\\n"))
-    """)
+    script.write(
+        TELLS
+        + textwrap.dedent("""
+            if rank == "0":
+                _ask("GET asked/1\\n")
+                _ask("GET asked/2\\n")
+                _ask("PUT some/key abcd\\n")
+            else:
+                print(_ask("GET some/key\\n"))
+        """)
+    )
     done = script.run("-n", "3")
     assert lines(done.stdout) == ["[1] abcd", "[2] abcd"]
 
@@ -152,17 +168,16 @@ def test_waiting_for_rank_0_ends_at_the_limit(script: Script) -> None:
 
 
 def test_a_limit_of_0_is_none(script: Script) -> None:
-    script.write("""
-        import os, time
-        from jccl.core.rendezvous import _ask
-        os.environ["JCCL_INIT_TIMEOUT"] = "0"
-        if os.environ["RANK"] == "0":
-            _ask("GET asks\\n")
-            time.sleep(0.2)
-            _ask("PUT some/key abcd\\n")
-        else:
-            _ask("PUT asks 00\\n")
-            print(_ask("GET some/key\\n"))
-    """)
+    script.write(
+        TELLS
+        + textwrap.dedent("""
+            os.environ["JCCL_INIT_TIMEOUT"] = "0"
+            if rank == "0":
+                _ask("GET asked/1\\n")
+                _ask("PUT some/key abcd\\n")
+            else:
+                print(_ask("GET some/key\\n"))
+        """)
+    )
     done = script.run("-n", "2")
     assert done.stdout == "[1] abcd\n", done.stderr
