@@ -58,6 +58,15 @@ struct Config {
     void* stream;
 };
 
+/* A kernel's argument, of which the launch may have only the first bytes. */
+template <typename T>
+std::shared_ptr<T> argument(void** extra) {
+    auto copy = std::make_shared<T>();
+    std::memset(copy.get(), 0xff, sizeof(T));
+    std::memcpy(copy.get(), extra[1], std::min(sizeof(T), *static_cast<size_t*>(extra[3])));
+    return copy;
+}
+
 }  // namespace
 
 #define DRIVER extern "C" __attribute__((visibility("default"))) int
@@ -286,17 +295,17 @@ DRIVER cuFuncLoad(void*) {
     return SUCCESS;
 }
 
-DRIVER cuLaunchKernelEx(const Config* config, void* function, void** parameters, void**) {
+DRIVER cuLaunchKernelEx(const Config* config, void* function, void**, void** extra) {
     const auto* kernel = static_cast<const Kernel*>(function);
     if (!kernel->supported) {
         return NOT_SUPPORTED;
     }
     Stream* stream = stream_of(config->stream);
     if (kernel->name == "jccl_transfers") {
-        auto a = std::make_shared<Transfers>(*static_cast<const Transfers*>(parameters[0]));
+        auto a = argument<Transfers>(extra);
         stream->give([=] { run(*a); });
     } else {
-        auto a = std::make_shared<Arguments>(*static_cast<const Arguments*>(parameters[0]));
+        auto a = argument<Arguments>(extra);
         stream->give([=] { run(*kernel, *a); });
     }
     return SUCCESS;

@@ -64,7 +64,7 @@ final class LaunchArguments {
         struct.putInt(RANK, rank);
         struct.putInt(RANKS, nRanks);
         struct.putInt(SLOT_LINES, slotLines);
-        launch = new Launch(arena, struct.address());
+        launch = new Launch(arena, struct);
     }
 
     /** How kernels with these arguments are launched. */
@@ -77,7 +77,7 @@ final class LaunchArguments {
         struct.put(STARTED, started);
         struct.put(DONE, done);
         struct.put(USE, use);
-        struct.copy(SIZE);
+        launch.show(SIZE);
     }
 
     /** Begins the description of a call. */

@@ -99,7 +99,7 @@ final class Native {
 
     private static final MethodHandle LOAD = link("cuFuncLoad", ValueLayout.JAVA_LONG);
 
-    /** From the configuration, the function, where the arguments are, and null. */
+    /** From the configuration, the function, null, and where it is said where the arguments are. */
     private static final MethodHandle LAUNCH =
             link(
                     "cuLaunchKernelEx",
@@ -272,7 +272,7 @@ final class Native {
     /** Launches a kernel; see {@link Launch}. */
     static int launch(long config, long function, long parameters) {
         try {
-            return (int) LAUNCH.invokeExact(config, function, parameters, 0L);
+            return (int) LAUNCH.invokeExact(config, function, 0L, parameters);
         } catch (Throwable cause) {
             throw unexpected(cause);
         }

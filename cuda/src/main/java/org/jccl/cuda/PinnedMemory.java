@@ -19,9 +19,12 @@ final class PinnedMemory {
     /** How much larger than what is asked for the memory may be that serves again. */
     private static final int MOST_TIMES = 4;
 
-    /** The smallest memory, of which there are so many pieces in an allocation: these take long. */
+    /** The smallest memory, a cache line, and the smallest of more than that. */
+    private static final long LINE = 64;
+
     private static final long SMALL = 4096;
 
+    /** How many pieces of these sizes there are in an allocation: each takes long. */
     private static final int PIECES = 64;
 
     /** By their sizes, the addresses of what nobody uses. Guarded by this, as the next. */
@@ -41,12 +44,12 @@ final class PinnedMemory {
 
     /** Memory of at least this size, at least one byte: zeroed, or as it was given back. */
     long take(long bytes) {
-        long size = Math.max(bytes, SMALL);
+        long size = bytes <= LINE ? LINE : Math.max(bytes, SMALL);
         Long address;
         synchronized (this) {
             address = takeSpare(size);
         }
-        return address == null ? allocate(size, size == SMALL ? PIECES : 1) : address;
+        return address == null ? allocate(size, size <= SMALL ? PIECES : 1) : address;
     }
 
     /** The first of some pieces; the others are spare. */

@@ -143,7 +143,7 @@ final class TransferArguments {
         struct.putInt(LONG_LANES_AT, longLanes);
         struct.putInt(RANKS, nRanks);
         struct.putInt(SPREAD, spread);
-        launch = new Launch(arena, struct.address());
+        launch = new Launch(arena, struct);
     }
 
     /** An eighth of all warps copies. */
@@ -179,7 +179,7 @@ final class TransferArguments {
         struct.put(STARTED, started);
         struct.put(DONE, done);
         struct.put(USE, use);
-        struct.copy(TRANSFER + (long) transfers * TRANSFER_BYTES);
+        launch.show(TRANSFER + (long) transfers * TRANSFER_BYTES);
     }
 
     /**

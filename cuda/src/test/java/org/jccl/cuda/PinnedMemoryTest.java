@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.jccl.platform.Memory;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.lang.foreign.Arena;
 import java.util.HashSet;
@@ -49,17 +51,19 @@ final class PinnedMemoryTest {
         assertEquals(2, made);
     }
 
-    @Test
-    void smallMemoryComesInPieces() {
+    @ParameterizedTest
+    @ValueSource(longs = {64, 4_096})
+    void smallMemoryComesInPieces(long bytes) {
         Set<Long> pieces = new HashSet<>();
         for (int i = 0; i < 64; i++) {
-            long piece = memory.take(i == 5 ? 4_096 : 64);
-            assertEquals(0, Memory.getLong(piece + 4_088));
-            assertTrue(pieces.stream().allMatch(other -> Math.abs(other - piece) >= 4_096));
+            long piece = memory.take(i == 5 ? bytes - 1 : bytes);
+            assertEquals(0, piece % 64);
+            assertEquals(0, Memory.getLong(piece + bytes - 8));
+            assertTrue(pieces.stream().allMatch(other -> Math.abs(other - piece) >= bytes));
             pieces.add(piece);
         }
         assertEquals(1, made);
-        memory.take(64);
+        memory.take(bytes);
         assertEquals(2, made);
     }
 

@@ -52,10 +52,10 @@ final class SoftwareGpus {
     /** A task has some 200 bytes; the stream thread's start, after a pause, makes objects. */
     static final int LEAST_OBJECT = 32;
 
-    private static final int CALLS = 5_000;
+    private static final int CALLS = 2_000;
 
     /** Fewer than there are tasks that serve again. */
-    private static final int CALLS_AT_ONCE = 500;
+    private static final int CALLS_AT_ONCE = 100;
 
     private static final int MOST_ROUNDS = 100;
 
@@ -285,10 +285,18 @@ final class SoftwareGpus {
         private void measure() throws Exception {
             Runnable call = () -> calls.allReduce(in, out, 100, TYPE, RedOp.SUM);
             Runnable group = () -> Group.run(call);
+            Runnable both = this::exchange;
+            Runnable transfers = () -> Group.run(both);
             for (int round = 0; round < MOST_ROUNDS && !quiet; round++) {
-                bytesOfCall[rank] = Math.max(bytesOf(call), bytesOf(group));
+                long ofCollectives = Math.max(bytesOf(call), bytesOf(group));
+                bytesOfCall[rank] = Math.max(ofCollectives, bytesOf(transfers));
                 together.await();
             }
+        }
+
+        private void exchange() {
+            calls.send(in, 100, TYPE, (rank + 1) % nRanks);
+            calls.recv(out, 100, TYPE, (rank + nRanks - 1) % nRanks);
         }
 
         private long bytesOf(Runnable call) {

@@ -37,6 +37,19 @@ public interface Engine {
     }
 
     /**
+     * Whether a task would be handed over together with others of the calling thread, which are not
+     * continued yet; then it is continued with them.
+     */
+    default boolean joins(Task task) {
+        return false;
+    }
+
+    /** Whether the calling thread has continued a task by continuing another one. */
+    default boolean hasFollowed(Task task) {
+        return false;
+    }
+
+    /**
      * Continues a task that was handed over, after the others of its group; any thread.
      *
      * @return whether the task's stream waits for it from now on, so that its caller need not

@@ -25,6 +25,17 @@ public final class Inbox {
         return true;
     }
 
+    /**
+     * Adds tasks of which each links to the one that came before, back to the first; any thread.
+     */
+    void addAll(Task last, Task first) {
+        Task before;
+        do {
+            before = newest.get();
+            first.link = before;
+        } while (!newest.compareAndSet(before, last));
+    }
+
     /** Whether there is none; any thread. */
     public boolean isEmpty() {
         return newest.get() == null && oldest == null;

@@ -164,7 +164,7 @@ public final class Interpreter {
     }
 
     private long credit() {
-        return calls.credit(task.runsOnDevice());
+        return calls.credit(task.runsOnDevice);
     }
 
     /** Each call of this goes on where the one before has stopped: what is done stays so. */
@@ -180,7 +180,7 @@ public final class Interpreter {
         if (!announced) {
             calls.publish(task, buffers, !plan.publishesTiny());
             announced = true;
-            if (task.runsOnDevice()) {
+            if (task.runsOnDevice) {
                 // No word of another rank is awaited, now or perhaps ever: who comes last compares.
                 calls.checkPeers();
             }

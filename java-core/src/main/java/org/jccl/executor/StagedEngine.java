@@ -35,9 +35,6 @@ final class StagedEngine extends HostEngine {
 
     private static final int ALIGNMENT = 64;
 
-    /** How many tasks are kept for later calls. */
-    private static final int MOST_SPARES = 1024;
-
     /** How long a kernel may go on although a rank that has come to it has died. */
     private static final long DOUBT_NS = 1_000_000_000;
 
@@ -77,17 +74,12 @@ final class StagedEngine extends HostEngine {
     private volatile boolean cleared;
 
     /**
-     * Tasks of operations that the device ran, for later ones; those who take them lock it. All
-     * have the block {@link #progress}, so a caller may ask one what it is although another call
-     * has it by now.
+     * For collectives, and for sends and receives. A caller may ask a task what it is although
+     * another call has it by now: that is of the same kind, and the device runs it, too.
      */
-    private final Inbox spare = new Inbox();
+    private final TaskPool collectiveTasks = new TaskPool();
 
-    /** How many there are. */
-    private final AtomicInteger spares = new AtomicInteger();
-
-    /** The latest task of those; the interpreter may show it still. */
-    private @Nullable Task latest;
+    private final TaskPool transferTasks = new TaskPool();
 
     /** See {@link #isInDoubt}. */
     private @Nullable Task doubted;
@@ -115,31 +107,18 @@ final class StagedEngine extends HostEngine {
                 collectives == null
                         ? null
                         : new TransferBatches(
-                                device, collectives, pool, links.rank(), nRanks, over);
+                                device, collectives, pool, links.rank(), nRanks, running, over);
         this.transfers = new RunningTransfers(lanes, nRanks);
     }
 
     @Override
     public Task task(Call call) {
         boolean launches =
-                collectives != null
-                        && !call.operation().pointToPoint()
-                        && call.redOp() != CallRecord.SPLIT
-                        && collectives.takes(call);
+                collectives != null && call.redOp() != CallRecord.SPLIT && collectives.takes(call);
         if (!launches) {
             return new Task();
         }
-        Task task;
-        synchronized (spare) {
-            task = spare.poll();
-        }
-        if (task == null) {
-            task = new Task();
-            task.serves = true;
-        } else {
-            spares.getAndDecrement();
-        }
-        return task;
+        return (call.operation().pointToPoint() ? transferTasks : collectiveTasks).take();
     }
 
     @Override
@@ -153,10 +132,9 @@ final class StagedEngine extends HostEngine {
         }
         if (collectives != null && batches != null && collectives.takes(task)) {
             if (!task.operation().pointToPoint()) {
+                task.runsOnDevice = true;
                 launch(collectives, task, inbox);
-            } else if (batches.add(task, inbox)) {
-                running.incrementAndGet();
-            } else {
+            } else if (!batches.add(task, inbox)) {
                 captured = true;
             }
             return false;
@@ -218,7 +196,6 @@ final class StagedEngine extends HostEngine {
         StagingBlock known = progress;
         if (known == null) {
             known = pool.take(task, 0);
-            known.launched = true;
             // Of the use that it is taken for there is no operation.
             known.set(StagingBlock.PASSED);
             progress = known;
@@ -261,7 +238,6 @@ final class StagedEngine extends HostEngine {
                 pool.giveBack(block);
                 throw refused;
             }
-            block.launched = false;
             block.output = task.output();
             block.outputBytes = out;
             block.result = block.data() + outAt;
@@ -271,6 +247,21 @@ final class StagedEngine extends HostEngine {
         }
     }
 
+    @Override
+    public boolean joins(Task task) {
+        return isTransfer(task) && batches != null && batches.anyOpen();
+    }
+
+    @Override
+    public boolean hasFollowed(Task task) {
+        return isTransfer(task) && batches != null && !batches.anyOpen();
+    }
+
+    private boolean isTransfer(Task task) {
+        boolean transfers = task.operation().pointToPoint() && !task.isOnHost();
+        return transfers && collectives != null && collectives.takes(task);
+    }
+
     /** The block stays as it is until its stream has passed, also if the task is over by now. */
     @Override
     public boolean follow(Task task) {
@@ -278,12 +269,12 @@ final class StagedEngine extends HostEngine {
             batches.launch();
             stopIfCleared();
         }
+        if (task.runsOnDevice) {
+            return true;
+        }
         StagingBlock block = task.block();
         if (block == null) {
             return false;
-        }
-        if (block.launched) {
-            return true;
         }
         long stream = task.stream();
         device.await(block.word(StagingBlock.DELIVERED), block.use(), stream);
@@ -305,10 +296,10 @@ final class StagedEngine extends HostEngine {
         StagingBlock block = task.block();
         if (block == null) {
             super.finish(task);
-        } else if (block.launched && task.operation().pointToPoint()) {
+        } else if (task.runsOnDevice && task.operation().pointToPoint()) {
             transfers.add(task);
         } else {
-            if (!block.launched) {
+            if (!task.runsOnDevice) {
                 block.set(StagingBlock.DELIVERED);
             }
             delivering.add(task);
@@ -326,17 +317,13 @@ final class StagedEngine extends HostEngine {
     }
 
     private void delivered(Task task) {
-        if (task.runsOnDevice()) {
+        if (task.runsOnDevice) {
             running.decrementAndGet();
         }
         release(task);
         finished.accept(task);
-        if (task.serves) {
-            if (latest != null && spares.get() < MOST_SPARES) {
-                spares.getAndIncrement();
-                spare.add(latest);
-            }
-            latest = task;
+        if (task.pool != null) {
+            task.pool.giveBack(task);
         }
     }
 
@@ -379,7 +366,7 @@ final class StagedEngine extends HostEngine {
 
     private boolean anyLaunched() {
         for (Task task : delivering) {
-            if (task.runsOnDevice()) {
+            if (task.runsOnDevice) {
                 return true;
             }
         }
@@ -414,7 +401,7 @@ final class StagedEngine extends HostEngine {
     public @Nullable Task needing(int q) {
         boolean left = links.region(q).hasLeft();
         for (Task task : delivering) {
-            boolean running = task.runsOnDevice() && !task.delivered();
+            boolean running = task.runsOnDevice && !task.delivered();
             if (running && (!hasCome(q, task) || (!left && isInDoubt(task)))) {
                 return task;
             }

@@ -3,6 +3,7 @@ package org.jccl.executor;
 import org.jccl.device.Device;
 import org.jccl.log.Log;
 import org.jccl.platform.Memory;
+import org.jspecify.annotations.Nullable;
 
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -13,17 +14,17 @@ import java.util.concurrent.atomic.AtomicLong;
  * has come to the operation; the result is there, or will never be; the stream has gone on.
  */
 final class StagingBlock {
-    /** The words, each in a cache line of its own. */
-    static final int HEADER_BYTES = 192;
+    /** The words are in one cache line, which is what a block without data consists of. */
+    static final int HEADER_BYTES = 64;
 
     /** The caller's stream has come to the operation; it writes the word (release). */
     static final int ARRIVED = 0;
 
     /** The result is there, or will never be; the caller's stream waits for the word. */
-    static final int DELIVERED = 64;
+    static final int DELIVERED = 8;
 
     /** The caller's stream has gone on; it writes the word when it last touches the block. */
-    static final int PASSED = 128;
+    static final int PASSED = 16;
 
     /** The whole size, header included. */
     final long sizeBytes;
@@ -48,11 +49,11 @@ final class StagingBlock {
 
     long output;
 
-    /** Whether the device does everything in the current use. */
-    boolean launched;
-
     /** How much of it there is. */
     long outputBytes;
+
+    /** The next block of a list that it is in. */
+    @Nullable StagingBlock link;
 
     StagingBlock(Device device, long sizeBytes) {
         this.device = device;
@@ -65,6 +66,11 @@ final class StagingBlock {
                 Memory.putLongRelease(address + word, 0);
             }
         }
+    }
+
+    /** Whether it has no room for data. */
+    boolean isEmpty() {
+        return sizeBytes == HEADER_BYTES;
     }
 
     /** Where the data begins. */
@@ -88,9 +94,9 @@ final class StagingBlock {
         use = next;
     }
 
-    /** Adds a holder; by one who holds it. */
-    void hold() {
-        holders.incrementAndGet();
+    /** Adds holders; by one who holds it. */
+    void hold(int more) {
+        holders.addAndGet(more);
     }
 
     /** A holder lets go; whether it was the last. */

@@ -8,6 +8,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * The staging blocks of one communicator. Those of ended operations are given back without a lock,
@@ -37,8 +38,14 @@ final class StagingPool {
 
     private final Device device;
 
-    /** Blocks of ended operations; any thread adds to it. */
+    /** Blocks of ended operations whose streams may have to go on; any thread adds to it. */
     private final ConcurrentLinkedQueue<StagingBlock> left = new ConcurrentLinkedQueue<>();
+
+    /** Those without data whose streams have gone on, linked; any thread adds to it. */
+    private final AtomicReference<@Nullable StagingBlock> passed = new AtomicReference<>();
+
+    /** The same, taken from there. Guarded by this. */
+    private @Nullable StagingBlock spare;
 
     /** By size, blocks that no stream and no operation uses. Guarded by this, as the two below. */
     private final TreeMap<Long, ArrayDeque<StagingBlock>> free = new TreeMap<>();
@@ -62,6 +69,9 @@ final class StagingPool {
      */
     synchronized StagingBlock take(Task task, long bytes) {
         reclaim(LOOKS);
+        if (bytes == 0) {
+            return takeWords();
+        }
         long size = sizeFor(StagingBlock.HEADER_BYTES + bytes);
         if (size > MAX_STAGED_BYTES - stagedBytes) {
             reclaim(left.size());
@@ -82,6 +92,19 @@ final class StagingPool {
         }
         block.next();
         stagedBytes += block.sizeBytes;
+        return block;
+    }
+
+    /** Without data, so that it does not count. */
+    private StagingBlock takeWords() {
+        StagingBlock block = spare == null ? passed.getAndSet(null) : spare;
+        if (block == null) {
+            block = new StagingBlock(device, StagingBlock.HEADER_BYTES);
+        } else {
+            spare = block.link;
+            block.link = null;
+        }
+        block.next();
         return block;
     }
 
@@ -106,7 +129,15 @@ final class StagingPool {
 
     /** Takes back the block of an operation that has ended; its stream goes on by itself. */
     void giveBack(StagingBlock block) {
-        left.add(block);
+        if (block.isEmpty() && block.has(StagingBlock.PASSED)) {
+            StagingBlock before;
+            do {
+                before = passed.get();
+                block.link = before;
+            } while (!passed.compareAndSet(before, block));
+        } else {
+            left.add(block);
+        }
         if (closed) {
             abandon();
         }
@@ -120,6 +151,11 @@ final class StagingPool {
             }
             if (!block.has(StagingBlock.PASSED)) {
                 left.add(block);
+                continue;
+            }
+            if (block.isEmpty()) {
+                block.link = spare;
+                spare = block;
                 continue;
             }
             stagedBytes -= block.sizeBytes;
@@ -140,6 +176,9 @@ final class StagingPool {
             free.values().forEach(blocks -> blocks.forEach(StagingBlock::free));
             free.clear();
             freeBytes = 0;
+            for (; spare != null; spare = spare.link) {
+                spare.free();
+            }
         }
         abandon();
     }
@@ -147,6 +186,10 @@ final class StagingPool {
     private synchronized void abandon() {
         synchronized (ORPHANS) {
             for (StagingBlock block = left.poll(); block != null; block = left.poll()) {
+                ORPHANS.add(block);
+            }
+            StagingBlock block = passed.getAndSet(null);
+            for (; block != null; block = block.link) {
                 ORPHANS.add(block);
             }
         }

@@ -57,8 +57,11 @@ public final class Task extends Call {
     /** How many calls it has stood for, this one included. */
     private int calls;
 
-    /** Whether nobody looks at it when it is over, so that another call may have it. */
-    boolean serves;
+    /** Whether its device does everything; set before it is submitted. */
+    boolean runsOnDevice;
+
+    /** Where it goes when it is over, if nobody looks at it then; else null. */
+    @Nullable TaskPool pool;
 
     /** The next task of a list that it is in. */
     @Nullable Task link;
@@ -111,11 +114,6 @@ public final class Task extends Call {
     /** Where its data is staged, or how far its device has come; null on the host. */
     @Nullable StagingBlock block() {
         return block;
-    }
-
-    /** Whether its device does everything. */
-    boolean runsOnDevice() {
-        return block != null && block.launched;
     }
 
     /** Whether its input is there; on the host, always. */

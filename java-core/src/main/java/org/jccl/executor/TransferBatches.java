@@ -7,9 +7,9 @@ import org.jccl.type.Operation;
 import org.jspecify.annotations.Nullable;
 
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 
 /**
@@ -23,49 +23,68 @@ final class TransferBatches {
     /** A stream of a group besides the first, and words by which the two wait for each other. */
     private record Other(long stream, StagingBlock block) {}
 
-    /** What is given together. */
+    /** What a thread has handed over and is given together; serves again. */
     private static final class Batch {
-        final long stream;
+        @Nullable Thread thread;
+        long stream;
 
         /** Null if the stream is captured. */
-        final @Nullable StagingBlock block;
+        @Nullable StagingBlock block;
+
+        /** Where its tasks are to go. */
+        @Nullable Inbox inbox;
 
         final List<Task> tasks = new ArrayList<>();
         final List<Other> others = new ArrayList<>();
 
-        Batch(long stream, @Nullable StagingBlock block) {
-            this.stream = stream;
-            this.block = block;
+        void add(Task task) {
+            task.link = tasks.isEmpty() ? null : tasks.getLast();
+            tasks.add(task);
         }
 
         boolean knows(long itsStream) {
             boolean known = stream == itsStream;
-            for (Other other : others) {
-                known |= other.stream == itsStream;
+            for (int i = 0; i < others.size(); i++) {
+                known |= others.get(i).stream == itsStream;
             }
             return known;
         }
     }
 
     /** The end of the latest launch of a peer and direction. */
-    private record Last(StagingBlock block, long use, long stream) {}
+    private static final class Last {
+        @Nullable StagingBlock block;
+        long use;
+        long stream;
+
+        void set(StagingBlock itsBlock, long itsStream) {
+            block = itsBlock;
+            use = itsBlock.use();
+            stream = itsStream;
+        }
+    }
 
     private final Device device;
     private final DeviceCollectives collectives;
     private final StagingPool pool;
+    private final AtomicInteger running;
     private final Consumer<Task> finished;
     private final int rank;
     private final int nRanks;
 
-    /** By thread, what it has handed over and not continued. Guarded by this, as the one below. */
-    private final Map<Thread, Batch> open = new HashMap<>();
+    /** One for each thread that has handed over something and not continued it. Guarded by this. */
+    private final List<Batch> open = new ArrayList<>();
+
+    /** One that is not open, for the next thread; guarded by this, as the next. */
+    private @Nullable Batch spare;
 
     /** By peer, for sends, then for receives. */
-    private final @Nullable Last[] last;
+    private final Last[] last;
 
     /**
      * The batches of a communicator.
      *
+     * @param running counts tasks that are launched; who ends one subtracts it
      * @param finished gets the tasks of streams that are captured
      */
     TransferBatches(
@@ -74,29 +93,66 @@ final class TransferBatches {
             StagingPool pool,
             int rank,
             int nRanks,
+            AtomicInteger running,
             Consumer<Task> finished) {
         this.device = device;
         this.collectives = collectives;
         this.pool = pool;
         this.rank = rank;
         this.nRanks = nRanks;
+        this.running = running;
         this.finished = finished;
         this.last = new Last[2 * nRanks];
+        Arrays.setAll(last, i -> new Last());
+    }
+
+    private @Nullable Batch mine() {
+        Thread thread = Thread.currentThread();
+        for (int i = 0; i < open.size(); i++) {
+            if (thread.equals(open.get(i).thread)) {
+                return open.get(i);
+            }
+        }
+        return null;
+    }
+
+    private Batch begin(Task task, Inbox inbox) {
+        boolean captured = collectives.isCaptured(task.stream());
+        StagingBlock block = captured ? null : pool.take(task, 0);
+        Batch batch = spare == null ? new Batch() : spare;
+        spare = null;
+        batch.thread = Thread.currentThread();
+        batch.stream = task.stream();
+        batch.block = block;
+        batch.inbox = inbox;
+        open.add(batch);
+        return batch;
+    }
+
+    private void clear(Batch batch) {
+        batch.thread = null;
+        batch.block = null;
+        batch.inbox = null;
+        batch.tasks.clear();
+        batch.others.clear();
+        spare = batch;
+    }
+
+    /** Whether the thread has added something that was not launched. */
+    synchronized boolean anyOpen() {
+        return mine() != null;
     }
 
     /**
-     * Adds a task to those that the thread's next {@link #launch} gives to the device, and queues
-     * it.
+     * Adds a task to those that the thread's next {@link #launch} queues and gives to the device.
      *
      * @return whether the host will hear of it, since its stream is not captured
-     * @throws org.jccl.type.NcclException if it is refused; then it is in no queue
+     * @throws org.jccl.type.NcclException if it is refused
      */
     synchronized boolean add(Task task, Inbox inbox) {
-        Batch batch = open.get(Thread.currentThread());
+        Batch batch = mine();
         if (batch == null) {
-            boolean captured = collectives.isCaptured(task.stream());
-            batch = new Batch(task.stream(), captured ? null : pool.take(task, 0));
-            open.put(Thread.currentThread(), batch);
+            batch = begin(task, inbox);
         } else if (!batch.knows(task.stream())) {
             if (batch.block == null || collectives.isCaptured(task.stream())) {
                 throw ErrorKind.NOT_DONE_YET.says(
@@ -106,36 +162,42 @@ final class TransferBatches {
             }
             batch.others.add(new Other(task.stream(), pool.take(task, 0)));
         }
-        batch.tasks.add(task);
+        task.runsOnDevice = true;
+        batch.add(task);
         StagingBlock block = batch.block;
         if (block == null) {
             return false;
         }
-        block.hold();
-        block.launched = true;
         task.told(block, block.use());
         task.bytes = 0;
-        inbox.add(task);
         return true;
     }
 
     /**
-     * Gives the device what the thread has added, if anything.
+     * Queues what the thread has added, if anything, and gives it to the device.
      *
      * @throws org.jccl.type.NcclException if the device refuses it; then those tasks never begin
      */
-    void launch() {
-        synchronized (this) {
-            Batch batch = open.remove(Thread.currentThread());
-            if (batch == null) {
+    synchronized void launch() {
+        Batch batch = mine();
+        if (batch == null) {
+            return;
+        }
+        open.remove(batch);
+        try {
+            StagingBlock block = batch.block;
+            Inbox inbox = batch.inbox;
+            if (block == null || inbox == null) {
+                launchCaptured(batch);
                 return;
             }
-            StagingBlock block = batch.block;
-            if (block == null) {
-                launchCaptured(batch);
-            } else {
-                launch(batch, block);
-            }
+            int n = batch.tasks.size();
+            block.hold(n);
+            running.addAndGet(n);
+            inbox.addAll(batch.tasks.getLast(), batch.tasks.getFirst());
+            launch(batch, block);
+        } finally {
+            clear(batch);
         }
     }
 
@@ -156,13 +218,14 @@ final class TransferBatches {
             awaitOthers(batch);
             long started = block.word(StagingBlock.ARRIVED);
             long done = block.word(StagingBlock.PASSED);
+            // Before: a task that is over may stand for another call.
+            for (int i = 0; i < batch.tasks.size(); i++) {
+                last[channel(batch.tasks.get(i))].set(block, batch.stream);
+            }
             collectives.exchange(batch.tasks, started, done, block.use());
             given = true;
-            Last end = new Last(block, block.use(), batch.stream);
-            for (Task task : batch.tasks) {
-                last[channel(task)] = end;
-            }
-            for (Other other : batch.others) {
+            for (int i = 0; i < batch.others.size(); i++) {
+                Other other = batch.others.get(i);
                 StagingBlock own = other.block;
                 device.await(done, block.use(), other.stream);
                 device.write(own.word(StagingBlock.PASSED), own.use(), other.stream);
@@ -175,7 +238,9 @@ final class TransferBatches {
             if (block.letGo()) {
                 pool.giveBack(block);
             }
-            batch.others.forEach(other -> pool.giveBack(other.block));
+            for (int i = 0; i < batch.others.size(); i++) {
+                pool.giveBack(batch.others.get(i).block);
+            }
         }
     }
 
@@ -183,7 +248,8 @@ final class TransferBatches {
     private void requireOwnMatch(Batch batch) {
         int sent = 0;
         int received = 0;
-        for (Task task : batch.tasks) {
+        for (int i = 0; i < batch.tasks.size(); i++) {
+            Task task = batch.tasks.get(i);
             if (task.peer() == rank) {
                 sent += task.operation() == Operation.SEND ? 1 : 0;
                 received += task.operation() == Operation.SEND ? 0 : 1;
@@ -202,18 +268,20 @@ final class TransferBatches {
      * and for the other streams of the group.
      */
     private void awaitOthers(Batch batch) {
-        Last awaited = null;
-        for (Task task : batch.tasks) {
-            Last before = last[channel(task)];
-            if (before == null || before.equals(awaited)) {
+        long awaited = 0;
+        for (int i = 0; i < batch.tasks.size(); i++) {
+            Last before = last[channel(batch.tasks.get(i))];
+            StagingBlock block = before.block;
+            if (block == null || before.use == awaited) {
                 continue;
             }
             if (!device.keepsOrder(before.stream, batch.stream)) {
-                device.await(before.block.word(StagingBlock.PASSED), before.use, batch.stream);
-                awaited = before;
+                device.await(block.word(StagingBlock.PASSED), before.use, batch.stream);
+                awaited = before.use;
             }
         }
-        for (Other other : batch.others) {
+        for (int i = 0; i < batch.others.size(); i++) {
+            Other other = batch.others.get(i);
             long word = other.block.word(StagingBlock.ARRIVED);
             device.write(word, other.block.use(), other.stream);
             device.await(word, other.block.use(), batch.stream);

@@ -204,14 +204,15 @@ public final class CommExecutor {
      */
     public boolean submit(Task task) {
         requireNoFailure();
-        boolean visits = usesStream(task);
+        boolean inStream = usesStream(task);
+        boolean visits = inStream && !engine.joins(task);
         if (visits && !gate.enter()) {
             throw ended();
         }
         boolean wakes;
         boolean counted = false;
         try {
-            count(visits);
+            count(inStream);
             counted = true;
             wakes = engine.enqueue(task, inbox);
         } catch (RuntimeException | Error e) {

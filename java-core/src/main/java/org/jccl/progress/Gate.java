@@ -73,7 +73,9 @@ final class Gate {
 
     /** The thread announced by {@link #enter} touches nothing any more. */
     void leave() {
-        visitors.getAndDecrement();
+        if (visitors.getAndDecrement() <= 0) {
+            throw new IllegalStateException("a thread left that had not entered");
+        }
     }
 
     /** Runs an action as the owner, unless there is one; whether it has run. */
@@ -157,7 +159,7 @@ final class Gate {
 
     /** Returns whether it is the caller who must make a thread attend. */
     boolean startAttending() {
-        return attended.compareAndSet(false, true);
+        return !attended.get() && attended.compareAndSet(false, true);
     }
 
     void stopAttending() {

@@ -79,6 +79,9 @@ public final class Submission {
         if (!executor.usesStream(task)) {
             return false;
         }
+        if (executor.engine.hasFollowed(task)) {
+            return true;
+        }
         try {
             return executor.engine.follow(task);
         } catch (NcclException refused) {

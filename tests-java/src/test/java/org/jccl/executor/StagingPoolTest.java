@@ -11,6 +11,8 @@ import org.jccl.type.NcclException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 final class StagingPoolTest {
     private final SimulatedDevice device = SimulatedProvider.device(0);
@@ -35,35 +37,37 @@ final class StagingPoolTest {
         return block;
     }
 
-    @Test
-    void blockServesAgainWhenItsStreamHasPassed() {
-        StagingBlock first = pool.take(task, 100);
+    @ParameterizedTest
+    @ValueSource(longs = {0, 100})
+    void blockServesAgainWhenItsStreamHasPassed(long bytes) {
+        StagingBlock first = pool.take(task, bytes);
         pool.giveBack(first);
-        StagingBlock second = pool.take(task, 100);
+        StagingBlock second = pool.take(task, bytes);
         assertNotSame(first, second);
         passed(first);
-        assertSame(first, pool.take(task, 100));
+        assertSame(first, pool.take(task, bytes));
         pool.giveBack(passed(first));
         pool.giveBack(passed(second));
     }
 
     /** Streams pass in any order, so a block that lies behind others is found as well. */
-    @Test
-    void blocksOfLateStreamsDoNotHideOthers() {
+    @ParameterizedTest
+    @ValueSource(longs = {0, 100})
+    void blocksOfLateStreamsDoNotHideOthers(long bytes) {
         StagingBlock[] late = new StagingBlock[20];
         for (int i = 0; i < late.length; i++) {
-            late[i] = pool.take(task, 0);
+            late[i] = pool.take(task, bytes);
         }
-        StagingBlock early = pool.take(task, 0);
+        StagingBlock early = pool.take(task, bytes);
         for (StagingBlock block : late) {
             pool.giveBack(block);
         }
         pool.giveBack(passed(early));
         int taken = 0;
-        StagingBlock found = pool.take(task, 0);
+        StagingBlock found = pool.take(task, bytes);
         while (found != early && taken < 4) {
             pool.giveBack(passed(found));
-            found = pool.take(task, 0);
+            found = pool.take(task, bytes);
             taken++;
         }
         assertSame(early, found);
