@@ -107,21 +107,34 @@ final class CudaCollectives implements DeviceCollectives {
                 Call phase = phases.phase(i);
                 LaunchArguments known = described(phase, call.stream());
                 known.words(captured || i > 0 ? 0 : started, captured || i < n - 1 ? 0 : done, use);
-                try {
-                    device.launch(kernels.function(phase, nRanks), known.launch());
-                } catch (NcclException refused) {
-                    if (i == 0 || captured) {
-                        throw refused;
-                    }
-                    // What was given waits for kernels that never come.
-                    failure = refused;
-                    stop();
+                long kernel = kernels.function(phase, nRanks);
+                if (!launched(kernel, known.launch(), i == 0 || captured)) {
                     return false;
                 }
             }
             return captured;
         } finally {
             device.leave();
+        }
+    }
+
+    /**
+     * Launches a kernel.
+     *
+     * @param alone whether none was launched before that waits for this one; then a refusal is
+     *     thrown, else all are stopped
+     */
+    private boolean launched(long function, Launch launch, boolean alone) {
+        try {
+            device.launch(function, launch);
+            return true;
+        } catch (NcclException refused) {
+            if (alone) {
+                throw refused;
+            }
+            failure = refused;
+            stop();
+            return false;
         }
     }
 
@@ -165,12 +178,15 @@ final class CudaCollectives implements DeviceCollectives {
             transfers = known;
         }
         int parts = known.take(group);
+        long stream = group.getFirst().stream();
         device.enter();
         try {
             for (int n = 0; n < parts; n++) {
-                known.describe(n, group.getFirst().stream());
+                known.describe(n, stream);
                 known.words(n == 0 ? started : 0, n == parts - 1 ? done : 0, use);
-                device.launch(kernels.transfers(), known.launch());
+                if (!launched(kernels.transfers(), known.launch(), n == 0 || use == 0)) {
+                    return;
+                }
             }
         } finally {
             device.leave();

@@ -59,6 +59,8 @@ public interface DeviceCollectives {
      *
      * @param group at least one; as many sends of the rank to itself as receives
      * @param started as for {@link #launch}, as are the others; 0 for none
+     * @throws org.jccl.type.NcclException if the device refuses all of it; what it refuses later is
+     *     a {@link #failure}
      */
     void exchange(List<? extends Call> group, long started, long done, long use);
 

@@ -26,8 +26,8 @@ public interface Engine {
     }
 
     /**
-     * Adds a task to the queue that the owner drains, in the order of the task's stream; any
-     * thread.
+     * Adds a task to the queue that the owner drains, in the order of the task's stream, at the
+     * latest when the task is continued; any thread.
      *
      * @return whether the owner has to hear of it soon
      * @throws org.jccl.type.NcclException if it is refused; then it is in no queue
@@ -37,15 +37,18 @@ public interface Engine {
     }
 
     /**
-     * Whether a task would be handed over together with others of the calling thread, which are not
-     * continued yet; then it is continued with them.
+     * Whether a task that the calling thread is about to hand over goes with others that it has
+     * handed over and not continued. The thread need not be inside the gate.
      */
-    default boolean joins(Task task) {
+    default boolean joinsBatch(Task task) {
         return false;
     }
 
-    /** Whether the calling thread has continued a task by continuing another one. */
-    default boolean hasFollowed(Task task) {
+    /**
+     * Whether a task that the calling thread is about to continue went with another one, which it
+     * has continued. The thread need not be inside the gate.
+     */
+    default boolean wentWithBatch(Task task) {
         return false;
     }
 

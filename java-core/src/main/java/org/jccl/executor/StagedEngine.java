@@ -107,7 +107,7 @@ final class StagedEngine extends HostEngine {
                 collectives == null
                         ? null
                         : new TransferBatches(
-                                device, collectives, pool, links.rank(), nRanks, running, over);
+                                device, collectives, pool, links.rank(), nRanks, over);
         this.transfers = new RunningTransfers(lanes, nRanks);
     }
 
@@ -134,7 +134,9 @@ final class StagedEngine extends HostEngine {
             if (!task.operation().pointToPoint()) {
                 task.runsOnDevice = true;
                 launch(collectives, task, inbox);
-            } else if (!batches.add(task, inbox)) {
+            } else if (batches.add(task, inbox)) {
+                running.incrementAndGet();
+            } else {
                 captured = true;
             }
             return false;
@@ -248,12 +250,12 @@ final class StagedEngine extends HostEngine {
     }
 
     @Override
-    public boolean joins(Task task) {
+    public boolean joinsBatch(Task task) {
         return isTransfer(task) && batches != null && batches.anyOpen();
     }
 
     @Override
-    public boolean hasFollowed(Task task) {
+    public boolean wentWithBatch(Task task) {
         return isTransfer(task) && batches != null && !batches.anyOpen();
     }
 
@@ -265,9 +267,12 @@ final class StagedEngine extends HostEngine {
     /** The block stays as it is until its stream has passed, also if the task is over by now. */
     @Override
     public boolean follow(Task task) {
-        if (batches != null && task.operation().pointToPoint()) {
-            batches.launch();
-            stopIfCleared();
+        if (batches != null && isTransfer(task)) {
+            try {
+                batches.launch();
+            } finally {
+                stopIfCleared();
+            }
         }
         if (task.runsOnDevice) {
             return true;
@@ -344,7 +349,9 @@ final class StagedEngine extends HostEngine {
     public void release(Task task) {
         StagingBlock block = task.block();
         if (block != null && block != progress) {
-            block.set(StagingBlock.DELIVERED);
+            if (!task.runsOnDevice) {
+                block.set(StagingBlock.DELIVERED);
+            }
             if (block.letGo()) {
                 pool.giveBack(block);
             }

@@ -57,7 +57,10 @@ public final class Task extends Call {
     /** How many calls it has stood for, this one included. */
     private int calls;
 
-    /** Whether its device does everything; set before it is submitted. */
+    /**
+     * Whether its device does everything; set when it is handed over. One that serves again is
+     * always run by the device, so a thread that looks late sees the same.
+     */
     boolean runsOnDevice;
 
     /** Where it goes when it is over, if nobody looks at it then; else null. */

@@ -9,7 +9,6 @@ import org.jspecify.annotations.Nullable;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 
 /**
@@ -20,6 +19,11 @@ import java.util.function.Consumer;
  * <p>Any thread.
  */
 final class TransferBatches {
+    private static final int SMALLEST = 8;
+
+    /** A batch that was larger does not serve again. */
+    private static final int MOST_KEPT = 1024;
+
     /** A stream of a group besides the first, and words by which the two wait for each other. */
     private record Other(long stream, StagingBlock block) {}
 
@@ -35,10 +39,19 @@ final class TransferBatches {
         @Nullable Inbox inbox;
 
         final List<Task> tasks = new ArrayList<>();
+
+        /** Peer and direction of each: once it is over, a task may stand for another call. */
+        int[] channels = new int[SMALLEST];
+
         final List<Other> others = new ArrayList<>();
 
-        void add(Task task) {
-            task.link = tasks.isEmpty() ? null : tasks.getLast();
+        void add(Task task, int channel) {
+            int n = tasks.size();
+            if (n == channels.length) {
+                channels = Arrays.copyOf(channels, 2 * n);
+            }
+            channels[n] = channel;
+            task.link = n == 0 ? null : tasks.getLast();
             tasks.add(task);
         }
 
@@ -67,7 +80,6 @@ final class TransferBatches {
     private final Device device;
     private final DeviceCollectives collectives;
     private final StagingPool pool;
-    private final AtomicInteger running;
     private final Consumer<Task> finished;
     private final int rank;
     private final int nRanks;
@@ -84,7 +96,6 @@ final class TransferBatches {
     /**
      * The batches of a communicator.
      *
-     * @param running counts tasks that are launched; who ends one subtracts it
      * @param finished gets the tasks of streams that are captured
      */
     TransferBatches(
@@ -93,14 +104,12 @@ final class TransferBatches {
             StagingPool pool,
             int rank,
             int nRanks,
-            AtomicInteger running,
             Consumer<Task> finished) {
         this.device = device;
         this.collectives = collectives;
         this.pool = pool;
         this.rank = rank;
         this.nRanks = nRanks;
-        this.running = running;
         this.finished = finished;
         this.last = new Last[2 * nRanks];
         Arrays.setAll(last, i -> new Last());
@@ -125,7 +134,6 @@ final class TransferBatches {
         batch.stream = task.stream();
         batch.block = block;
         batch.inbox = inbox;
-        open.add(batch);
         return batch;
     }
 
@@ -133,9 +141,9 @@ final class TransferBatches {
         batch.thread = null;
         batch.block = null;
         batch.inbox = null;
+        spare = batch.channels.length > MOST_KEPT ? null : batch;
         batch.tasks.clear();
         batch.others.clear();
-        spare = batch;
     }
 
     /** Whether the thread has added something that was not launched. */
@@ -150,10 +158,9 @@ final class TransferBatches {
      * @throws org.jccl.type.NcclException if it is refused
      */
     synchronized boolean add(Task task, Inbox inbox) {
-        Batch batch = mine();
-        if (batch == null) {
-            batch = begin(task, inbox);
-        } else if (!batch.knows(task.stream())) {
+        Batch known = mine();
+        Batch batch = known == null ? begin(task, inbox) : known;
+        if (!batch.knows(task.stream())) {
             if (batch.block == null || collectives.isCaptured(task.stream())) {
                 throw ErrorKind.NOT_DONE_YET.says(
                         "a group with sends and receives in several streams, one of which is being"
@@ -163,14 +170,16 @@ final class TransferBatches {
             batch.others.add(new Other(task.stream(), pool.take(task, 0)));
         }
         task.runsOnDevice = true;
-        batch.add(task);
         StagingBlock block = batch.block;
-        if (block == null) {
-            return false;
+        if (block != null) {
+            task.told(block, block.use());
+            task.bytes = 0;
         }
-        task.told(block, block.use());
-        task.bytes = 0;
-        return true;
+        batch.add(task, channel(task));
+        if (known == null) {
+            open.add(batch);
+        }
+        return block != null;
     }
 
     /**
@@ -193,7 +202,6 @@ final class TransferBatches {
             }
             int n = batch.tasks.size();
             block.hold(n);
-            running.addAndGet(n);
             inbox.addAll(batch.tasks.getLast(), batch.tasks.getFirst());
             launch(batch, block);
         } finally {
@@ -218,12 +226,11 @@ final class TransferBatches {
             awaitOthers(batch);
             long started = block.word(StagingBlock.ARRIVED);
             long done = block.word(StagingBlock.PASSED);
-            // Before: a task that is over may stand for another call.
-            for (int i = 0; i < batch.tasks.size(); i++) {
-                last[channel(batch.tasks.get(i))].set(block, batch.stream);
-            }
             collectives.exchange(batch.tasks, started, done, block.use());
             given = true;
+            for (int i = 0; i < batch.tasks.size(); i++) {
+                last[batch.channels[i]].set(block, batch.stream);
+            }
             for (int i = 0; i < batch.others.size(); i++) {
                 Other other = batch.others.get(i);
                 StagingBlock own = other.block;
@@ -231,8 +238,7 @@ final class TransferBatches {
                 device.write(own.word(StagingBlock.PASSED), own.use(), other.stream);
             }
         } finally {
-            // A part of a large group may have been given, and may write to the block: it is lost.
-            if (!given && batch.tasks.size() <= DeviceCollectives.AT_ONCE) {
+            if (!given) {
                 block.set(StagingBlock.PASSED);
             }
             if (block.letGo()) {
@@ -270,7 +276,7 @@ final class TransferBatches {
     private void awaitOthers(Batch batch) {
         long awaited = 0;
         for (int i = 0; i < batch.tasks.size(); i++) {
-            Last before = last[channel(batch.tasks.get(i))];
+            Last before = last[batch.channels[i]];
             StagingBlock block = before.block;
             if (block == null || before.use == awaited) {
                 continue;

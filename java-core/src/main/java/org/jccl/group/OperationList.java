@@ -82,10 +82,11 @@ final class OperationList {
     void follow(Group.Content group) {
         int left = 0;
         for (int i = 0; i < size; i++) {
-            boolean streamWaits = false;
+            boolean streamWaits = true;
             try {
                 streamWaits = Submission.follow(members[i].executor(), tasks[i]);
             } catch (RuntimeException | Error e) {
+                // Its communicator ends it; by then it may stand for another call.
                 group.refuse(Unforeseen.of(e, "in a group"), members[i].executor());
             }
             left = streamWaits ? left : keep(i, left);

@@ -205,7 +205,7 @@ public final class CommExecutor {
     public boolean submit(Task task) {
         requireNoFailure();
         boolean inStream = usesStream(task);
-        boolean visits = inStream && !engine.joins(task);
+        boolean visits = inStream && !engine.joinsBatch(task);
         if (visits && !gate.enter()) {
             throw ended();
         }
@@ -277,7 +277,7 @@ public final class CommExecutor {
 
     /**
      * Whether the task's stream waits for it; then its thread stays inside the gate until {@link
-     * Submission#follow} is over.
+     * Submission#follow} is over. For several tasks that go together it is inside once.
      */
     boolean usesStream(Task task) {
         return !engine.callersWait() && !task.isOnHost();

@@ -74,6 +74,7 @@ final class Gate {
     /** The thread announced by {@link #enter} touches nothing any more. */
     void leave() {
         if (visitors.getAndDecrement() <= 0) {
+            visitors.getAndIncrement();
             throw new IllegalStateException("a thread left that had not entered");
         }
     }

@@ -79,11 +79,10 @@ public final class Submission {
         if (!executor.usesStream(task)) {
             return false;
         }
-        if (executor.engine.hasFollowed(task)) {
-            return true;
-        }
+        boolean inside = false;
         try {
-            return executor.engine.follow(task);
+            inside = !executor.engine.wentWithBatch(task);
+            return !inside || executor.engine.follow(task);
         } catch (NcclException refused) {
             // The stream does not wait, so the operation must not go on.
             executor.requestStop(refused);
@@ -93,8 +92,10 @@ public final class Submission {
             executor.stopRequest = Unforeseen.TORN;
             throw e;
         } finally {
-            executor.gate.leave();
-            StreamAgent.attend(executor);
+            if (inside) {
+                executor.gate.leave();
+                StreamAgent.attend(executor);
+            }
         }
     }
 
