@@ -47,6 +47,9 @@ static long n_fds, n_maps, wrong;
 static long action, which, left, error, times, fired;
 static volatile long clock_offset_s;
 
+/* Whether the thread has armed a fault. */
+static __thread int arms;
+
 static int makes_descriptor(long n) {
     return n == SYS_socket || n == SYS_accept4 || n == SYS_openat || n == SYS_memfd_create ||
            n == SYS_eventfd2 || n == SYS_epoll_create1 || n == SYS_pidfd_open;
@@ -71,7 +74,7 @@ static int counts(long n) {
         case READS:
             return n == SYS_process_vm_readv;
         case POLLS:
-            return n == SYS_ppoll;
+            return n == SYS_ppoll && arms;
         default:
             return n == which;
     }
@@ -93,6 +96,7 @@ static long due(long n) {
 }
 
 static void arm(long what, long number, long nth, long e, long often) {
+    arms = 1;
     pthread_mutex_lock(&lock);
     action = what;
     which = number;
@@ -173,15 +177,16 @@ static long faulty(long n, long a, long b, long c, long d, long e, long f) {
     if (n == CONTROL) {
         return control(a, b, c, d, e, f);
     }
+    /* By raise, since of a signal to the process another thread may learn first. */
     switch (due(n)) {
         case FAIL:
             errno = (int)error;
             return -1;
         case KILL:
-            kill(getpid(), SIGKILL);
+            raise(SIGKILL);
             break;
         case STOP:
-            kill(getpid(), SIGSTOP);
+            raise(SIGSTOP);
             break;
         default:
             break;

@@ -52,7 +52,10 @@ public final class Faults {
         MEMFDS(-8),
         /** Those that read the memory of another process. */
         READS(-9),
-        /** Those that ask for the state of descriptors, such as whether a process has ended. */
+        /**
+         * Those by which the thread that arms the fault asks for the state of descriptors, such as
+         * whether a process has ended.
+         */
         POLLS(-10);
 
         private final int number;

@@ -85,8 +85,8 @@ final class ReportedDeathTest {
             try (Arena arena = Arena.ofConfined()) {
                 Sums.barrier(comm);
                 if (rank.number() == 0) {
-                    // Not the first one: another thread may still be at the end of init.
-                    Faults.arm(Faults.Action.STOP, Faults.Calls.POLLS, 5, 0, 1);
+                    // Not the first one: a look after which something has moved looks again.
+                    Faults.arm(Faults.Action.STOP, Faults.Calls.POLLS, 3, 0, 1);
                 } else {
                     rank.await("rank 0 is stopped");
                 }
