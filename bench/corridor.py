@@ -1,7 +1,9 @@
 """Which source files a warm all-reduce of 8 bytes enters, from Python's line to the bytes.
 
 Two ranks on this machine make several calls. The call that enters the fewest files counts: in it
-the second rank came while the first one looked for it, so that neither slept. A profile function
+the second rank came before the first one looked for it, or while it did, so that the first one
+neither returned without a result nor slept. A call that enters no kernel does not count, since
+its end was not seen. A profile function
 records what Python enters, and a debugger (JDI) what Java enters. For C the script builds libraries
 that record it themselves (-finstrument-functions). The script prints the files in the order in
 which the call enters them, each with its functions. The status is 1 in three cases: the call enters
@@ -60,7 +62,7 @@ send, recv = numpy.ones(1), numpy.zeros(1)
 for _ in range(2_000):
     comm.allreduce(send, recv, nccl.SUM)
 
-LATE_S = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
+LATE_S = (0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 
 if not traced:
     for i, late in enumerate(LATE_S):
@@ -159,9 +161,10 @@ def traced(folder: Path, parameters: int) -> tuple[list[list[Entry]], list[Entry
             beside.append(of_java(*rest))
         elif number >= 0:
             calls[number].append(of_java(*rest))
-    if not any(path.endswith(".java") for path, _, _ in calls[0]):
-        sys.exit("the debugger saw no method of Java's")
-    return calls, beside
+    whole = [call for call in calls if any(is_java(path, KERNELS[:1]) for path, _, _ in call)]
+    if not whole:
+        sys.exit("the debugger saw no call enter a kernel")
+    return whole, beside
 
 
 def of_java(source: str, owner: str, method: str, parameters: str) -> Entry:
@@ -185,10 +188,15 @@ def places(library: str, offsets: list[int]) -> list[tuple[str, str]]:
     return [(str(f.relative_to(ROOT)), name) for f, name in found if f.is_relative_to(ROOT)]
 
 
+def is_java(path: str, folders: tuple[str, ...]) -> bool:
+    """Whether a file is Java's, and in one of these folders."""
+    _, is_source, source = path.partition("java-core/src/main/java/")
+    return bool(is_source) and source.startswith(folders)
+
+
 def between(path: str) -> bool:
     """Whether a Java file lies between the door and the kernels."""
-    source = path.partition("java-core/src/main/java/")[2]
-    return bool(source) and source != DOOR and not source.startswith(KERNELS)
+    return is_java(path, ("",)) and not is_java(path, (DOOR, *KERNELS))
 
 
 def untold(files: Iterable[str]) -> list[str]:

@@ -26,6 +26,9 @@ import java.util.Set;
 final class MethodEntries {
     private static final int PATIENCE_MS = 500;
 
+    /** Printed at the end: a caller that does not read meanwhile would stop this, and Java. */
+    private static final StringBuilder LINES = new StringBuilder();
+
     private MethodEntries() {}
 
     public static void main(String[] args) throws Exception {
@@ -47,11 +50,11 @@ final class MethodEntries {
                 if (event instanceof MethodEntryEvent entry) {
                     Method method = entry.method();
                     if (method.name().equals(args[2]) && isDoor(method)) {
-                        System.out.println("call");
+                        LINES.append("call\n");
                         since.clear();
                     }
                     if (since.add(method)) {
-                        print("entered", method);
+                        note("entered", method);
                         ever.add(method);
                     }
                 }
@@ -63,11 +66,12 @@ final class MethodEntries {
         for (ReferenceType type : types) {
             for (Method method : type.methods()) {
                 if (method.argumentTypeNames().size() > many && !ever.contains(method)) {
-                    print("beside", method);
+                    note("beside", method);
                 }
             }
         }
         java.dispose();
+        System.out.print(LINES);
     }
 
     private static void disableAtEnd(MethodEntryRequest request) {
@@ -107,12 +111,13 @@ final class MethodEntries {
         return method.declaringType().name().equals("org.jccl.abi.NcclApi");
     }
 
-    private static void print(String word, Method method) {
+    private static void note(String word, Method method) {
         String name = method.declaringType().name();
         // Hidden classes, which have a number behind their name, know no source.
         String outermost = name.replaceFirst("[$/].*|\\.0x.*", "");
         String source = outermost.replace('.', '/') + ".java";
         int n = method.argumentTypeNames().size();
-        System.out.println(word + " " + source + " " + outermost + " " + method.name() + " " + n);
+        LINES.append(String.join(" ", word, source, outermost, method.name())).append(' ');
+        LINES.append(n).append('\n');
     }
 }

@@ -10,14 +10,6 @@ package org.jccl.executor;
 public final class Blocked {
     private static final Task NONE = new Task();
 
-    private static final int STEPS = 8;
-
-    /**
-     * C2 makes a shift and a subtraction of it; most other factors it would fold over the steps.
-     */
-    private static final int FACTOR = 31;
-
-    private final boolean pauses;
     private int rank = -1;
     private long address;
     private long value;
@@ -36,24 +28,6 @@ public final class Blocked {
 
     /** When the next late warning is due. */
     private long warnAtNs;
-
-    /** What pauses have computed. */
-    private long steps;
-
-    /** Nothing yet; {@link #pause} takes no time. */
-    Blocked() {
-        this(false);
-    }
-
-    /**
-     * Nothing yet.
-     *
-     * @param pauses whether {@link #pause} takes time: where ranks share cores, nobody stores
-     *     meanwhile
-     */
-    Blocked(boolean pauses) {
-        this.pauses = pauses;
-    }
 
     /** The rank, -1 if none is known. */
     public int rank() {
@@ -86,27 +60,6 @@ public final class Blocked {
         address = itsAddress;
         value = seen;
         return false;
-    }
-
-    /**
-     * Passes some 10 ns between two looks at a word that another core is to store into, if each
-     * rank has a core. A look takes the word's cache line away from that core, which has to fetch
-     * it back before it can store. {@link Thread#onSpinWait} takes longer, by which a word is seen
-     * later (bench/README.md).
-     *
-     * <p>Each step needs the result of the one before, and the first one that of the last pause:
-     * looks do not wait for pauses, but pauses wait for each other, and so keep a processor from
-     * looking far ahead.
-     */
-    void pause() {
-        if (!pauses) {
-            return;
-        }
-        long x = steps;
-        for (int i = 0; i < STEPS; i++) {
-            x = x * FACTOR + 1;
-        }
-        steps = x;
     }
 
     /** Like {@link #on} where the lane does not know what it waits for. */

@@ -213,7 +213,7 @@ final class CallWords {
             if (!peer.receive()) {
                 break;
             }
-            blocked.pause();
+            links.pause();
         }
         return blocked.on(q, at, seen);
     }

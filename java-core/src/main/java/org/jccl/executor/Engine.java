@@ -70,11 +70,11 @@ public interface Engine {
     /** Takes a task that was handed over. */
     void add(Task task);
 
-    /** Whether {@link #runNow} may be called. */
+    /** Whether no collective is under way. */
     boolean isFree();
 
     /**
-     * Begins a collective at once.
+     * Begins a collective at once; nothing may be under way.
      *
      * @param tries how often to move it
      * @return whether it is done; then nobody else is told

@@ -79,7 +79,7 @@ public final class Interpreter {
         this.rank = links.rank();
         this.nRanks = links.nRanks();
         this.sources = new long[nRanks];
-        this.blocked = new Blocked(links.loneOnCores());
+        this.blocked = new Blocked();
         this.calls = new CallWords(links, blocked);
         this.peerSteps = new PeerSteps(links, calls, blocked);
         this.inputCopy = new InputCopy(nRanks);
@@ -290,7 +290,7 @@ public final class Interpreter {
             if (links.anyNet() && !links.peer(q).receive()) {
                 return blocked.on(q, address, seen);
             }
-            blocked.pause();
+            links.pause();
         }
         return blocked.on(q, address, seen);
     }
@@ -353,7 +353,7 @@ public final class Interpreter {
             if (links.anyNet() && !links.peer(q).receive()) {
                 return blocked.on(q, at, seen);
             }
-            blocked.pause();
+            links.pause();
         }
         return blocked.on(q, at, seen);
     }

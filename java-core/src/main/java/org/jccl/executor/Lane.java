@@ -63,7 +63,7 @@ final class Lane {
         this.peer = peer;
         this.sends = sends;
         this.link = links.peer(peer);
-        this.blocked = new Blocked(links.loneOnCores());
+        this.blocked = new Blocked();
         Plan plan = Transfers.plan(sends ? SendRecv.SENDER : SendRecv.RECEIVER, link.isRemote());
         this.code = plan.code();
         this.args = plan.args();
@@ -199,7 +199,7 @@ final class Lane {
                 return true;
             }
             blocked.on(peer, at, count);
-            blocked.pause();
+            links.pause();
         }
         return false;
     }

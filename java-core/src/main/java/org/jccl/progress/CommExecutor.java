@@ -167,8 +167,8 @@ public final class CommExecutor {
     public @Nullable Task collective(Call call, Plan plan) {
         if (gate.tryOwn()) {
             try {
-                boolean free = engine.isFree() && inbox.isEmpty() && !directTaken;
-                if (free && failure == null && !gate.closed()) {
+                boolean usable = failure == null && stopRequest == null && !gate.closed();
+                if (usable && !busy() && !directTaken) {
                     return runDirect(direct.of(call, plan));
                 }
             } finally {

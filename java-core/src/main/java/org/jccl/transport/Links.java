@@ -23,6 +23,14 @@ public final class Links implements AutoCloseable {
     /** By communicator, how many statuses its ranks in this process have published. Any thread. */
     private static final Shared<ByteBuffer, AtomicLong> REPORTS = new Shared<>(_ -> {});
 
+    /** How long a pause is. */
+    private static final int STEPS = 8;
+
+    /**
+     * C2 makes a shift and a subtraction of it; most other factors it would fold over the steps.
+     */
+    private static final int FACTOR = 31;
+
     private final int rank;
     private final Peer[] peers;
     private final Peer[] remote;
@@ -38,6 +46,10 @@ public final class Links implements AutoCloseable {
 
     private long reportsSeen = -1;
     private final boolean loneOnCores;
+
+    /** What pauses have computed. */
+    private long steps;
+
     private boolean closed;
 
     /**
@@ -106,6 +118,27 @@ public final class Links implements AutoCloseable {
     /** Whether each rank of this node has a core of its own, so that polling makes sense. */
     public boolean loneOnCores() {
         return loneOnCores;
+    }
+
+    /**
+     * Passes some 10 ns between two looks at a word that another core is to store into, if each
+     * rank has a core. A look takes the word's cache line away from that core, which has to fetch
+     * it back before it can store. {@link Thread#onSpinWait} takes longer, by which a word is seen
+     * later (bench/README.md).
+     *
+     * <p>Each step needs the result of the one before, and the first one that of the last pause:
+     * looks do not wait for pauses, but pauses wait for each other, and so keep a processor from
+     * looking far ahead.
+     */
+    public void pause() {
+        if (!loneOnCores) {
+            return;
+        }
+        long x = steps;
+        for (int i = 0; i < STEPS; i++) {
+            x = x * FACTOR + 1;
+        }
+        steps = x;
     }
 
     /** The ranks to which bytes have to be sent. */

@@ -34,6 +34,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 
 /** Operations that complete futures. */
 final class FuturesTest {
@@ -233,6 +234,32 @@ final class FuturesTest {
                     .join();
         }
         Sums.checkSum(data, comm.count(), 100);
+    }
+
+    /** The other rank makes the first call when this one is in the second, or about to be. */
+    @ParameterizedTest
+    @MethodSource("pairs")
+    void aCallThatBlocksComesAfterThoseThatWereStarted(Cluster cluster) {
+        cluster.runHere(rank -> inAll(rank, (comm, arena) -> startsThenBlocks(rank, comm, arena)))
+                .assertAllSucceeded();
+    }
+
+    private static void startsThenBlocks(Rank rank, Communicator comm, Arena arena) {
+        for (int i = 0; i < 100; i++) {
+            MemorySegment data = Sums.filled(arena, comm.rank(), 10);
+            if (comm.rank() == 0) {
+                CompletableFuture<Void> started =
+                        comm.async().allReduce(data, data, 10, INT, RedOp.SUM);
+                rank.post("started " + i, "");
+                Sums.allReduce(comm, 20);
+                started.orTimeout(InitTest.SOON.toSeconds(), TimeUnit.SECONDS).join();
+            } else {
+                rank.await("started " + i);
+                comm.allReduce(data, data, 10, INT, RedOp.SUM);
+                Sums.allReduce(comm, 20);
+            }
+            Sums.checkSum(data, comm.count(), 10);
+        }
     }
 
     @Test
