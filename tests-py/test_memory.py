@@ -49,7 +49,7 @@ def test_what_cannot_be_allocated_is_refused() -> None:
         mem_alloc(-1)
     with pytest.raises(NCCLError, match="more than a process can have"):
         mem_alloc(2**63)
-    with pytest.raises(NcclInvalid, match="on the host, not on 0"):
+    with pytest.raises(NcclInvalid, match="where JCCL_DEVICE says, not on 0"):
         mem_alloc(16, 0)  # type: ignore[arg-type]
 
 
@@ -61,6 +61,26 @@ def test_memory_is_freed_when_no_array_in_it_is_left(fake: FakeBinding) -> None:
     del memory
     gc.collect()
     assert fake.last("mem_free") == (64,)
+
+
+@pytest.mark.parametrize("device", [None, " ", "host", "cuda", "cuda:1"])
+def test_memory_of_a_gpu_is_not_offered_to_numpy(
+    fake: FakeBinding, monkeypatch: pytest.MonkeyPatch, device: str | None
+) -> None:
+    fake.answers["mem_alloc"] = (0, 64)
+    monkeypatch.delenv("JCCL_DEVICE", raising=False)
+    if device is not None:
+        monkeypatch.setenv("JCCL_DEVICE", device)
+    memory = mem_alloc(16)
+    gpu = (device or "").startswith("cuda")
+    assert hasattr(memory, "__cuda_array_interface__") == gpu
+    assert hasattr(memory, "__array_interface__") != gpu
+    offered = memory.__cuda_array_interface__ if gpu else memory.__array_interface__
+    assert offered["data"] == (64, False)
+    assert offered["shape"] == (16,)
+    memory.close()
+    with pytest.raises(NcclInvalid, match="has been freed"):
+        getattr(memory, "__cuda_array_interface__" if gpu else "__array_interface__")
 
 
 def test_an_array_keeps_its_memory() -> None:
