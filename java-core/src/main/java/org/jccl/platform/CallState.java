@@ -38,7 +38,7 @@ final class CallState {
     /** 32 bytes: two iovecs. */
     final long iovecs = address + 256;
 
-    /** 56 bytes. */
+    /** 56 bytes. The list of ranges and their number are written; the others stay 0. */
     final long msghdr = address + 320;
 
     /** 128 bytes. */

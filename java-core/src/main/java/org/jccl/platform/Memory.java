@@ -124,7 +124,7 @@ public final class Memory {
         MemorySegment.copy(source, offset, ALL, ValueLayout.JAVA_BYTE, destination, bytes);
     }
 
-    /** Fills bytes. */
+    /** Fills bytes. Makes an object, unless C2 removes it: for what is done seldom. */
     public static void fill(long address, long bytes, byte value) {
         ALL.asSlice(address, bytes).fill(value);
     }

@@ -56,7 +56,6 @@ public final class Sockets {
     private static final int KEEPALIVE_PROBES = 3;
     private static final int UNANSWERED = 3;
     private static final int SHUT_WR = 1;
-    private static final int MSGHDR_BYTES = 56;
     private static final long MS_NS = 1_000_000;
 
     private Sockets() {}
@@ -143,7 +142,6 @@ public final class Sockets {
     /** Sends the {@code n} ranges of a list one after the other, as {@link #send}. */
     public static long sendRanges(int fd, long ranges, int n) {
         long message = CallState.current().msghdr;
-        Memory.fill(message, MSGHDR_BYTES, (byte) 0);
         Memory.putLong(message + 16, ranges);
         Memory.putLong(message + 24, n);
         return SystemCall.repeated(SystemCall.SENDMSG, fd, message, MSG_NOSIGNAL, 0);
