@@ -65,12 +65,24 @@ def test_a_vector_kernel_is_compiled_when_it_is_worth_it_and_not_before(tmp_path
     assert python(code, environment=environment).split() == ["False", "True"]
 
 
+#: Java's own thresholds.
+DEFAULTS = (
+    " -XX:Tier4InvocationThreshold=5000 -XX:Tier4MinInvocationThreshold=600"
+    " -XX:Tier4CompileThreshold=15000 -XX:Tier4BackEdgeThreshold=40000"
+)
+
+
 def test_the_optimizing_compiler_leaves_most_methods_of_a_short_program_alone(
     tmp_path: Path,
 ) -> None:
     log = tmp_path / "compiled"
-    environment = {"JCCL_JVM_OPTIONS": f"-Xlog:jit+compilation=debug:file={log}"}
-    python(TRAINING, environment=environment)
-    compiled = re.findall(r"\] +\d+ +[%sbn! ]*4 +(\S+)", log.read_text())
-    # With Java's own thresholds there are more than 120.
-    assert len(compiled) < 90
+
+    def compiled(options: str) -> int:
+        log.unlink(missing_ok=True)
+        options = f"-Xlog:jit+compilation=debug:file={log}{options}"
+        python(TRAINING, environment={"JCCL_JVM_OPTIONS": options})
+        return len(re.findall(r"\] +\d+ +[%sbn! ]*4 +(\S+)", log.read_text()))
+
+    # 55 to 80 against 105 to 145, both more where other programs compute.
+    ours, by_default = (sum(compiled(options) for _ in range(2)) for options in ("", DEFAULTS))
+    assert 0 < ours < 0.85 * by_default

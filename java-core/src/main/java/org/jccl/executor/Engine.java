@@ -70,11 +70,15 @@ public interface Engine {
     /** Takes a task that was handed over. */
     void add(Task task);
 
-    /** Whether no collective is under way. */
-    boolean isFree();
+    /**
+     * Whether no collective is under way, nor on its way here.
+     *
+     * @param submitted how many operations were handed over and are not over
+     */
+    boolean isFree(long submitted);
 
     /**
-     * Begins a collective at once; nothing may be under way.
+     * Begins a collective at once, if it {@link #isFree}.
      *
      * @param tries how often to move it
      * @return whether it is done; then nobody else is told

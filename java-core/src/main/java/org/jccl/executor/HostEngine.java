@@ -91,8 +91,9 @@ class HostEngine implements Engine {
     }
 
     @Override
-    public boolean isFree() {
-        return current == null && collectives.isEmpty();
+    public boolean isFree(long submitted) {
+        boolean arrived = submitted == 0 || submitted == lanes.size();
+        return current == null && collectives.isEmpty() && arrived;
     }
 
     @Override
@@ -223,7 +224,7 @@ class HostEngine implements Engine {
 
     @Override
     public boolean idle() {
-        return isFree() && lanes.size() == 0;
+        return isFree(0) && lanes.size() == 0;
     }
 
     @Override

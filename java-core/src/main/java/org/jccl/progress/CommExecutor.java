@@ -167,8 +167,8 @@ public final class CommExecutor {
     public @Nullable Task collective(Call call, Plan plan) {
         if (gate.tryOwn()) {
             try {
-                boolean usable = failure == null && stopRequest == null && !gate.closed();
-                if (usable && !busy() && !directTaken) {
+                boolean free = engine.isFree(pending.get()) && !directTaken;
+                if (free && failure == null && !gate.closed()) {
                     return runDirect(direct.of(call, plan));
                 }
             } finally {
@@ -428,7 +428,7 @@ public final class CommExecutor {
 
     /** Ends every operation. Its buffers are its caller's once it is over or the failure shows. */
     private void endAll(NcclException why) {
-        if (!engine.isFree() || busy()) {
+        if (!engine.isFree(pending.get()) || busy()) {
             links.rescue();
         }
         if (failure == null) {
