@@ -9,10 +9,7 @@ Calls of up to 16 MiB by the host are timed after 20,000 others, when Java's com
 larger ones after 300, when Java no longer interprets them; 100 of these are timed, since the
 begin and end of a series take up to 100 µs. What the former take depends on the cores that a
 process gets, by a half on either library, so both are timed in three processes each, in turns, and
-the row has the medians. If JCCL takes longer for one of these sizes, both are timed in three more
-processes each, and if a graph of up to 512 KiB takes more than 0.6 of the better time, in two more,
-so that one slow process does not make a row. The status is not 0 if a result was wrong or a run of
-JCCL failed.
+the row has the medians. The status is not 0 if a result was wrong or a run of JCCL failed.
 """
 
 from __future__ import annotations
@@ -25,8 +22,6 @@ import sys
 
 LIMIT_S = 120
 TURNS = 3
-#: In a graph JCCL aims at so much of the better time, up to so many bytes.
-AIM, SMALL = 0.6, 512 << 10
 FACTOR = ["-f", "8"]
 WARM = [*FACTOR, "-b", "8", "-e", "16M", "-n", "1000", "-w", "20000"]
 LARGE = [*FACTOR, "-b", "128M", "-e", "1G", "-n", "100", "-w", "300"]
@@ -72,27 +67,6 @@ def medians(runs: list[Run]) -> dict[int, float]:
     }
 
 
-def in_turns(befores: list[str], command: list[str], turns: int) -> list[list[Run]]:
-    """By library, the runs of a program."""
-    runs: list[list[Run]] = [[] for _ in befores]
-    for _ in range(turns):
-        for before, its in zip(befores, runs, strict=True):
-            its.append(times(before, command))
-    return runs
-
-
-def slower(ours: dict[int, float], theirs: dict[int, float], most: float) -> bool:
-    """Whether JCCL takes more than so much of the other's time, for a size that both have."""
-    return any(
-        each > 0 and time > most * theirs[each] for each, time in ours.items() if each in theirs
-    )
-
-
-def better(one: dict[int, float], other: dict[int, float]) -> dict[int, float]:
-    """By size up to SMALL, the shorter time."""
-    return {each: min(time, other.get(each, time)) for each, time in one.items() if each <= SMALL}
-
-
 def size(count: int) -> str:
     """Bytes in words."""
     for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
@@ -109,24 +83,19 @@ def ratio(ours: float | None, theirs: float | None) -> str:
 def main() -> int:
     """Prints the rows."""
     name, ours, theirs, *command = sys.argv[1:]
-    both = [ours, theirs]
-    warm = in_turns(both, command + WARM, TURNS)
-    if slower(medians(warm[0]), medians(warm[1]), 1):
-        more = in_turns(both, command + WARM, TURNS)
-        warm = [runs + later for runs, later in zip(warm, more, strict=True)]
-    (large,), (their_large,) = in_turns(both, command + LARGE, 1)
-    graphs = in_turns(both, command + GRAPH, 1)
-    if slower(graphs[0][0][0], better(graphs[1][0][0], medians(warm[1])), AIM):
-        more = in_turns(both, command + GRAPH, TURNS - 1)
-        graphs = [runs + later for runs, later in zip(graphs, more, strict=True)]
-    graph, their_graph = medians(graphs[0]), medians(graphs[1])
+    warm: tuple[list[Run], list[Run]] = ([], [])
+    for _ in range(TURNS):
+        for before, runs in zip((ours, theirs), warm, strict=True):
+            runs.append(times(before, command + WARM))
+    large, their_large = (times(before, command + LARGE) for before in (ours, theirs))
+    graph, their_graph = (times(before, command + GRAPH) for before in (ours, theirs))
     eager = medians(warm[0]) | large[0]
     their_eager = medians(warm[1]) | their_large[0]
-    of_jccl = [*warm[0], large, *graphs[0]]
-    statuses = [status for _, _, status in [*of_jccl, *warm[1], their_large, *graphs[1]]]
+    of_jccl = [*warm[0], large, graph]
+    statuses = [status for _, _, status in [*of_jccl, *warm[1], their_large, their_graph]]
     wrong = sum(found for _, found, _ in of_jccl)
     for each in sorted(eager):
-        columns = (eager, graph, their_eager, their_graph)
+        columns = (eager, graph[0], their_eager, their_graph[0])
         found = [column.get(each) for column in columns]
         known = [time for time in found[2:] if time is not None]
         ratios = [
