@@ -7,6 +7,7 @@
 #
 #   --torch                torch's backends "jccl" and, on JCCL in place of NVIDIA's library, "nccl";
 #                          where there are two GPUs, compared with NVIDIA's
+#   --eager                what a call of torch costs the host on JCCL and on NVIDIA's library
 #   --rails COUNT          scenario S1 by torch's backend "nccl" on JCCL, in so many fresh runs
 #   --nccl-tests FOLDER    the programs of nccl-tests (all_reduce_perf and so on), linked to
 #                          libnccl.so.2, beside NVIDIA's library; one process drives all GPUs
@@ -26,7 +27,7 @@ limit_s=120
 init_limit_s=60
 
 usage() {
-    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,17p'
+    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,18p'
     exit "$1"
 }
 
@@ -207,15 +208,18 @@ as_shipped() {
     "$@"
 }
 
-# eager: what a call costs on JCCL and on NVIDIA's library
+# eager: what a call costs on JCCL and on NVIDIA's library: three runs each, in turns
 eager() {
-    local ours backend theirs
-    ours=$(on_jccl as_shipped torch eager-jccl 2 cuda/src/test/python/eager.py)
-    backend=$(by_jccl as_shipped torch eager-backend 2 cuda/src/test/python/eager.py)
-    theirs=$(torch eager-nvidia 2 cuda/src/test/python/eager.py)
-    printf 'torch all_reduce, 2 processes: JCCL         %s\n' "$ours"
-    printf '%30s backend jccl %s\n%30s NVIDIA       %s\n' "" "$backend" "" "$theirs"
-    [ -n "$ours" ] && [ -n "$backend" ] && [ -n "$theirs" ]
+    local turn name script=cuda/src/test/python/eager.py
+    rm -f "$kit"/log/eager-*.log
+    for turn in 1 2 3; do
+        on_jccl as_shipped torch eager-jccl-$turn 2 $script >/dev/null || return 1
+        by_jccl as_shipped torch eager-backend-$turn 2 $script >/dev/null || return 1
+        torch eager-nvidia-$turn 2 $script >/dev/null || return 1
+    done
+    for name in jccl backend nvidia; do
+        printf 'torch all_reduce, 2 processes, %-7s %s\n' $name "$(python3 $script "$kit/log/eager-$name"-*.log)"
+    done
 }
 
 # perf PROGRAM OPTION...: one line of the table
@@ -236,8 +240,8 @@ compare() {
     shift
     ours=$(on_jccl bash -c 'for name in LD_PRELOAD LD_LIBRARY_PATH JCCL_DEVICE JCCL_JAVA_HOME JCCL_JAR; do
         printf "%s=%s " $name "${!name}"; done')
-    echo "| program | size | JCCL | in a graph | NVIDIA | in a graph | graph / better | without |"
-    echo "|---|---|---|---|---|---|---|---|"
+    echo "| program | size | JCCL | in a graph | NVIDIA | in a graph | graph / better | without | medians |"
+    echo "|---|---|---|---|---|---|---|---|---|"
     for name in $names; do
         [ -x "$programs/${name}_perf" ] || continue
         python3 cuda/src/test/python/table.py "$name" "$launcher env $ours" "$launcher $theirs" \
@@ -248,7 +252,7 @@ compare() {
 
 run() {
     [ -f "$kit/jdk.tgz" ] || { echo "build/gpu is empty: run cuda/gpu-test.sh pack first" >&2; exit 2; }
-    local programs="" launcher="" with_torch="" with_kernels="" tests=yes fresh=0
+    local programs="" launcher="" with_torch="" with_eager="" with_kernels="" tests=yes fresh=0
     local names="all_reduce all_gather reduce_scatter alltoall broadcast reduce gather scatter sendrecv"
     names="$names alltoallv hypercube"
     while [ $# -gt 0 ]; do
@@ -271,6 +275,7 @@ run() {
                 shift
                 ;;
             --torch) with_torch=yes ;;
+            --eager) with_eager=yes ;;
             --kernels) with_kernels=yes ;;
             --skip-tests) tests="" ;;
             *) usage 2 ;;
@@ -296,7 +301,7 @@ run() {
     if [ -n "$with_kernels" ]; then
         kernels || failed=1
     fi
-    if [ -n "$with_torch" ]; then
+    if [ -n "$with_torch$with_eager" ]; then
         # The package finds its version two folders above, and its library below.
         rm -rf "$kit/python-pkg"
         mkdir "$kit/python-pkg"
@@ -304,14 +309,18 @@ run() {
         mkdir -p "$kit/python-pkg/jccl/_lib"
         cp "$kit"/lib/{libjccl.so,_jccl.abi3.so,jccl-core-*.jar} "$kit/python-pkg/jccl/_lib"
         cp pom.xml "$kit"
+    fi
+    if [ -n "$with_torch" ]; then
         together "tensors 2" "core 2" "tensors 4" "core 4" || failed=1
         lost || failed=1
         if [ "$gpus" -gt 1 ]; then
             together rails "train ddp" "train fsdp" || failed=1
-            eager || failed=1
         else
             rails || failed=1
         fi
+    fi
+    if [ -n "$with_eager" ]; then
+        eager || failed=1
     fi
     fresh_rails "$fresh" || failed=1
     if [ -n "$programs" ]; then
