@@ -7,7 +7,8 @@
 #
 #   --torch                torch's backends "jccl" and, on JCCL in place of NVIDIA's library, "nccl";
 #                          where there are two GPUs, compared with NVIDIA's
-#   --eager                what a call of torch costs the host on JCCL and on NVIDIA's library
+#   --eager                what a call of torch costs the host on JCCL and on NVIDIA's library;
+#                          needs two GPUs
 #   --rails COUNT          scenario S1 by torch's backend "nccl" on JCCL, in so many fresh runs
 #   --nccl-tests FOLDER    the programs of nccl-tests (all_reduce_perf and so on), linked to
 #                          libnccl.so.2, beside NVIDIA's library; one process drives all GPUs
@@ -27,7 +28,7 @@ limit_s=120
 init_limit_s=60
 
 usage() {
-    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,18p'
+    sed -n 's/^# \{0,1\}//p' "$self" | sed -n '2,19p'
     exit "$1"
 }
 
@@ -213,9 +214,12 @@ eager() {
     local turn name script=cuda/src/test/python/eager.py
     rm -f "$kit"/log/eager-*.log
     for turn in 1 2 3; do
-        on_jccl as_shipped torch eager-jccl-$turn 2 $script >/dev/null || return 1
-        by_jccl as_shipped torch eager-backend-$turn 2 $script >/dev/null || return 1
-        torch eager-nvidia-$turn 2 $script >/dev/null || return 1
+        if ! on_jccl as_shipped torch eager-jccl-$turn 2 $script >/dev/null ||
+            ! by_jccl as_shipped torch eager-backend-$turn 2 $script >/dev/null ||
+            ! torch eager-nvidia-$turn 2 $script >/dev/null; then
+            echo "torch all_reduce, 2 processes: FAILED; build/gpu/log/eager-*-$turn.log"
+            return 1
+        fi
     done
     for name in jccl backend nvidia; do
         printf 'torch all_reduce, 2 processes, %-7s %s\n' $name "$(python3 $script "$kit/log/eager-$name"-*.log)"

@@ -87,13 +87,23 @@ def rounded(values: Array, kind: Kind) -> Array:
 #: Larger inputs are folded node by node.
 BY_NODE_BYTES = 16384
 
+#: So are all those of an all-reduce where so many ranks are on other nodes than the smallest.
+RELAYED_MESSAGES = 4
 
-def fold_on(nodes: list[int], inputs: list[Array], kind: Kind, op: str) -> Array:
-    """The reduction among ranks of these nodes, which are numbered by their first ranks."""
+
+def fold_on(
+    nodes: list[int], inputs: list[Array], kind: Kind, op: str, *, to_all: bool = True
+) -> Array:
+    """The reduction among ranks of these nodes, which are numbered by their first ranks.
+
+    to_all: whether it is an all-reduce
+    """
     several = 1 < len(set(nodes)) < len(nodes)
+    far = len(nodes) - min(nodes.count(node) for node in set(nodes))
+    by_node = inputs[0].nbytes > BY_NODE_BYTES or (to_all and far >= RELAYED_MESSAGES)
     if (
         not several
-        or inputs[0].nbytes <= BY_NODE_BYTES
+        or not by_node
         or (kind.name == "FLOAT16" and op in ("AVG", "PROD"))
         or (kind.name in FLOAT8 and op in ("SUM", "AVG", "PROD"))
     ):

@@ -96,7 +96,8 @@ def _expected(case: Case, inputs: list[Array], rank: int, nodes: list[int]) -> A
         case "allgather":
             return numpy.concatenate(inputs)
         case "reduce_scatter":
-            return numpy.split(oracle.fold_on(nodes, inputs, kind, case.op), len(inputs))[rank]
+            folded = oracle.fold_on(nodes, inputs, kind, case.op, to_all=False)
+            return numpy.split(folded, len(inputs))[rank]
         case "reduce":
             return oracle.fold(inputs, kind, case.op)
         case "alltoall":

@@ -118,7 +118,7 @@ def results(team: list[int], rank: int, count: int, n_hosts: int) -> dict[str, A
         return [given(member, operation, parts * count) for member in team]
 
     def total(operation: int, parts: int = 1) -> Array:
-        return fold_on(nodes, inputs(operation, parts), FLOAT32, "SUM")
+        return fold_on(nodes, inputs(operation, parts), FLOAT32, "SUM", to_all=parts == 1)
 
     return {
         "all_reduce": total(1),

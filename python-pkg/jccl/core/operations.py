@@ -50,12 +50,13 @@ class Operations(Calls):
     object with ``__cuda_stream__``, and None the default stream. The caller keeps the buffers until
     the stream has done the work.
 
-    *Order of reduction.* Within a node elements are combined in the order of ranks. Reductions of
-    more than 16 KiB between several nodes combine the ranks of each node first, then the nodes in
-    the order of their first ranks. ``JCCL_DETERMINISTIC=rank`` keeps the order of ranks
-    everywhere. Floats of 16 and 8 bits are combined in float32 and rounded once for each node. AVG
-    is the sum divided by the number of ranks; integers wrap around, and their average rounds toward
-    zero. In MAX and MIN NaN wins, and -0 is less than +0. DIFFERENCES.md has the details.
+    *Order of reduction.* Within a node elements are combined in the order of ranks. All-reduces and
+    reduce-scatters of more than 16 KiB between several nodes, and all-reduces where a rank has 4 or
+    more ranks on other nodes, combine the ranks of each node first, then the nodes in the order of
+    their first ranks. ``JCCL_DETERMINISTIC=rank`` keeps the order of ranks everywhere. Floats of 16
+    and 8 bits are combined in float32 and rounded once for each node. AVG is the sum divided by the
+    number of ranks; integers wrap around, and their average rounds toward zero. In MAX and MIN NaN
+    wins, and -0 is less than +0. DIFFERENCES.md has the details.
 
     *Errors.* A name in capitals is an entry of docs/errors.md, whose anchor is the name in small
     letters: docs/errors.md#buffers_differ. ``NcclInvalid`` means that an argument was refused

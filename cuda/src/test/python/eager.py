@@ -110,6 +110,8 @@ def summary(logs: list[str]) -> str:
         said = Path(log).read_text()
         for size, *found in re.findall(r"(\d+ B) ([\d.]+) us, CPU ([\d.]+) us", said):
             runs.setdefault(size, []).append(tuple(float(each) for each in found))
+    if not runs:
+        raise SystemExit("no run has printed a figure: " + " ".join(logs))
     texts = []
     for size, found in runs.items():
         times, cpu = zip(*found, strict=True)
@@ -133,7 +135,8 @@ def main() -> None:
             size.turn()
     if dist.get_rank() == 0:
         print("eager:", "; ".join(size.text() for size in sizes), flush=True)
-        print(f"warmed up by {warm_ups} x {WARM_UP_CALLS} calls", flush=True)
+        quiet = "" if warm_ups < MOST_WARM_UPS else "; compilers may still be at work"
+        print(f"warmed up by {warm_ups} x {WARM_UP_CALLS} calls{quiet}", flush=True)
         print("threads:", "; ".join(size.threads_text() for size in sizes), flush=True)
     dist.destroy_process_group()
 

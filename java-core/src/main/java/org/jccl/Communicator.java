@@ -49,12 +49,13 @@ import java.util.concurrent.locks.LockSupport;
  * one call must not overlap, except in place, as each parameter defines it.
  *
  * <p><b>Order of reduction.</b> Within a node elements are combined in the order of ranks.
- * Reductions of more than 16 KiB between several nodes combine the ranks of each node first, then
- * the nodes in the order of their first ranks. {@code JCCL_DETERMINISTIC=rank} keeps the order of
- * ranks everywhere. Floats of 16 and 8 bits are combined in float32 and rounded once for each node.
- * The average is the sum divided by the number of ranks; integers wrap around, and their average
- * rounds toward zero. With maximum and minimum NaN wins, and -0 is less than +0. {@code
- * DIFFERENCES.md} has the details.
+ * All-reduces and reduce-scatters of more than 16 KiB between several nodes, and all-reduces where
+ * a rank has 4 or more ranks on other nodes, combine the ranks of each node first, then the nodes
+ * in the order of their first ranks. {@code JCCL_DETERMINISTIC=rank} keeps the order of ranks
+ * everywhere. Floats of 16 and 8 bits are combined in float32 and rounded once for each node. The
+ * average is the sum divided by the number of ranks; integers wrap around, and their average rounds
+ * toward zero. With maximum and minimum NaN wins, and -0 is less than +0. {@code DIFFERENCES.md}
+ * has the details.
  *
  * <p><b>Errors.</b> Every method may throw an {@link NcclException}. Its result is the code of
  * {@code nccl.h}; its kind is an entry of {@code docs/errors.md} under the same name, such as

@@ -35,6 +35,12 @@ public final class Algorithms {
     private static final long HIERARCHICAL_BYTES = 16384;
 
     /**
+     * An all-reduce in which a rank would send to so many ranks of other nodes is relayed, however
+     * short it is: a message takes some 5 &micro;s of a core at each end, a second trip some 25.
+     */
+    private static final int RELAYED_MESSAGES = 4;
+
+    /**
      * Where ranks read each other's buffers, a call with so many bytes in the larger of its buffers
      * gains more by one copy less than it loses by more signals. A fold reads a slot as it is, but
      * would need a copy of a buffer of another process.
@@ -53,7 +59,7 @@ public final class Algorithms {
     static {
         Operation[] folds = collectives(Operation::reduces);
         Operation[] copies = collectives(operation -> !operation.reduces());
-        add(Tiny::new, shape -> true, folds);
+        add(Tiny::new, shape -> !savesMessages(shape), folds);
         add(Tiny::new, shape -> true, copies);
         add(FoldHierarchical::new, Algorithms::isWorthRelaying, ALL_REDUCE, REDUCE_SCATTER);
         add(op -> new AllGatherHierarchical(), Algorithms::isWorthRelaying, ALL_GATHER);
@@ -94,7 +100,14 @@ public final class Algorithms {
     }
 
     private static boolean isWorthRelaying(Shape shape) {
-        return Math.max(shape.inBytes(), shape.outBytes()) > HIERARCHICAL_BYTES;
+        long bytes = Math.max(shape.inBytes(), shape.outBytes());
+        return bytes > HIERARCHICAL_BYTES || savesMessages(shape);
+    }
+
+    private static boolean savesMessages(Shape shape) {
+        return shape.operation() == ALL_REDUCE
+                && shape.nodes().deep()
+                && shape.nodes().mostFar() >= RELAYED_MESSAGES;
     }
 
     /** Every algorithm; of each operation, those with the least latency first. */

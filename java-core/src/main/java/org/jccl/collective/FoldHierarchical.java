@@ -13,10 +13,11 @@ import java.util.stream.IntStream;
 
 /**
  * {@link FoldSliced} for ranks on several nodes: what a node says to another, one of its ranks says
- * for all of them. Every rank owns a piece of each chunk, and has an agent for it on every other
- * node. The agent folds its node's contributions to the piece and sends the sum to the owner, which
- * folds the sums of all nodes. Of an all-reduce the owner sends the result to the agents; these
- * make it readable on their nodes. Serves all-reduce and reduce-scatter.
+ * for all of them. Every rank owns a piece of each chunk, of a short all-reduce only some do
+ * ({@link SlicedChunks}), and has an agent for it on every other node. The agent folds its node's
+ * contributions to the piece and sends the sum to the owner, which folds the sums of all nodes. Of
+ * an all-reduce the owner sends the result to the agents; these make it readable on their nodes.
+ * Serves all-reduce and reduce-scatter.
  *
  * <p>Of an all-reduce the four stages of four chunks are interleaved. A slot of the ring holds the
  * contributions to the slices that other ranks deal with; the places of the slices that the rank

@@ -126,7 +126,8 @@ class HostEngine implements Engine {
 
     @Override
     public boolean progress() {
-        boolean moved = links.anyNet() && links.progressNet();
+        boolean oneIsAwaited = current != null && !exchanging && lanes.size() == 0;
+        boolean moved = links.anyNet() && links.progressNet(!oneIsAwaited || links.sending());
         moved |= progressCollectives();
         if (lanes.size() > 0) {
             moved |= lanes.progress(finishPointToPoint);

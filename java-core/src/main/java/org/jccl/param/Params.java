@@ -97,8 +97,8 @@ public final class Params {
     public static final Param<Long> HOST_LOST = seconds("JCCL_HOST_LOST", 20);
 
     /**
-     * node: large reductions across nodes fold the ranks of each node, then the nodes; rank: all
-     * fold in rank order.
+     * node: all-reduces and reduce-scatters that are hierarchical (DIFFERENCES.md says which) fold
+     * the ranks of each node, then the nodes; rank: all fold in rank order.
      */
     public static final Param<String> DETERMINISTIC =
             word("JCCL_DETERMINISTIC", List.of("node", "rank"));

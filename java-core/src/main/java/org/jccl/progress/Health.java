@@ -143,17 +143,33 @@ final class Health {
             return;
         }
         clockNs = Suspension.clockNs(nowNs);
-        overdue = null;
-        late = null;
-        engine.forEachBlocked(lookAtTime);
+        lookAtTimes();
         if (overdue != null) {
-            // A dead rank must not be called late.
-            if (ask || !lookForDeath()) {
+            // A rank that is dead, or whose report has arrived, must not be called late.
+            boolean moved = progressAll() || moving;
+            if (hasEnded() || lookForReports(moved) || lookForDeath()) {
+                return;
+            }
+            lookAtTimes();
+            if (overdue != null) {
                 endOverdue(overdue);
             }
         } else if (late != null) {
             warn(late);
         }
+    }
+
+    /** Finds what has waited too long, or long. */
+    private void lookAtTimes() {
+        overdue = null;
+        late = null;
+        engine.forEachBlocked(lookAtTime);
+    }
+
+    /** Reads what all ranks have sent and moves what can move. */
+    private boolean progressAll() {
+        links.lookAtAllNext();
+        return executor.progress();
     }
 
     private void compareCalls() {
@@ -257,7 +273,7 @@ final class Health {
 
     /** Fails the communicator unless the bytes of a rank that gave up suffice after all. */
     private void endReported(int q, boolean moving) {
-        boolean moved = executor.progress() || moving;
+        boolean moved = progressAll() || moving;
         boolean over = engine.idle() || executor.failure() != null;
         if (!over && (!moved || engine.needing(q) != null || doubtful.lookNs() >= DOUBT_NS)) {
             end(q, true, null);
@@ -269,7 +285,7 @@ final class Health {
         if (engine.needing(q) == null) {
             return;
         }
-        boolean moved = executor.progress();
+        boolean moved = progressAll();
         boolean heard = links.peer(q).heardOut() || links.region(q).hasLeft();
         Task task = executor.failure() == null ? engine.needing(q) : null;
         if (task != null && (heard || !moved)) {

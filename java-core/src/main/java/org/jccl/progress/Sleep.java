@@ -75,6 +75,7 @@ record Sleep(CommExecutor executor, @Nullable BooleanSupplier elsewhere) {
         boolean woken;
         try {
             executor.health.look(false);
+            executor.links.lookAtAllNext();
             boolean over = task != null && task.over();
             Blocked blocked = over ? null : executor.engine.blocked(task);
             if (blocked == null) {

@@ -118,6 +118,11 @@ public final class Nodes {
         return ranks.length > 1 && ranks.length < nodeOf.length;
     }
 
+    /** How many ranks of other nodes there are for a rank of the smallest one. */
+    public int mostFar() {
+        return nodeOf.length - Arrays.stream(ranks).mapToInt(each -> each.length).min().orElse(0);
+    }
+
     /**
      * The rank of {@code node} that deals with what {@code rank} owns: itself on its own node. The
      * ranks of a node share evenly what the ranks elsewhere own.

@@ -31,6 +31,8 @@ public final class Links implements AutoCloseable {
      */
     private static final int FACTOR = 31;
 
+    private static final int LOOKS_AT_ONE = 7;
+
     private final int rank;
     private final Peer[] peers;
     private final Peer[] remote;
@@ -49,6 +51,9 @@ public final class Links implements AutoCloseable {
 
     /** What pauses have computed. */
     private long steps;
+
+    /** How many looks at the awaited rank alone come before the next one at all. */
+    private int looksAtOne;
 
     private boolean closed;
 
@@ -225,17 +230,30 @@ public final class Links implements AutoCloseable {
     }
 
     /**
-     * Moves bytes to and from all that are remote.
+     * Moves bytes to and from all that are remote, or now and then only: who waits for one of them
+     * reads what it sends, and a system call for each of the others takes longer than all else that
+     * a look does.
      *
+     * @param always whether others than the awaited one are wanted
      * @return whether anything arrived
      */
-    public boolean progressNet() {
+    public boolean progressNet(boolean always) {
+        if (!always && looksAtOne > 0) {
+            looksAtOne--;
+            return false;
+        }
+        looksAtOne = LOOKS_AT_ONE;
         boolean arrived = false;
         for (Peer peer : remote) {
             peer.flush();
             arrived |= peer.receive();
         }
         return arrived;
+    }
+
+    /** The next look is at all ranks: before a sleep that what any of them sends ends. */
+    public void lookAtAllNext() {
+        looksAtOne = 0;
     }
 
     @Override

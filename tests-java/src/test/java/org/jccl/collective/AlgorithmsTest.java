@@ -197,6 +197,42 @@ final class AlgorithmsTest {
         }
     }
 
+    @Test
+    void allReducesAmongManyFarRanksSendFewMessages() {
+        int[] four = IntStream.range(0, 16).map(r -> r / 4).toArray();
+        Nodes nodes = NamedNodes.of(four);
+        for (long bytes : new long[] {8, 4096, 16_384}) {
+            Shape shape = shape(Operation.ALL_REDUCE, nodes, bytes, 1, false);
+            assertTrue(isHierarchical(shape), bytes + " bytes");
+            // The three sums of the other nodes, and the result to each.
+            assertEquals(6, messages(shape));
+        }
+        assertEquals(2 * 6, messages(shape(Operation.ALL_REDUCE, nodes, 16_385, 1, false)));
+        // One owner on each node, and no two of them have the same agents.
+        Shape longer = shape(Operation.ALL_REDUCE, nodes, 65_536, 1, false);
+        assertEquals(4 * 6, messages(longer));
+        assertEquals(1, LongStream.of(sentByNode(longer)).distinct().count());
+        assertTrue(LongStream.of(sentByRank(longer)).allMatch(sent -> sent > 0));
+        assertEquals(16 * 6, messages(shape(Operation.ALL_REDUCE, nodes, 1 << 20, 1, false)));
+        assertFalse(isHierarchical(shape(Operation.ALL_REDUCE, pairs(4), 8, 1, false)));
+        assertTrue(isHierarchical(shape(Operation.ALL_REDUCE, pairs(6), 8, 1, false)));
+    }
+
+    /** How many puts of a call go to other nodes. */
+    private static int messages(Shape shape) {
+        int messages = 0;
+        for (int r = 0; r < shape.nRanks(); r++) {
+            int node = shape.nodes().of(r);
+            for (Step step : Algorithms.choose(shape).schedule(shape, r).steps()) {
+                if (step instanceof Step.Put put) {
+                    IntStream readers = IntStream.of(put.readers());
+                    messages += (int) readers.filter(q -> shape.nodes().of(q) != node).count();
+                }
+            }
+        }
+        return messages;
+    }
+
     private static boolean isHierarchical(Shape shape) {
         return Algorithms.choose(shape).name().endsWith("Hierarchical");
     }
@@ -227,12 +263,22 @@ final class AlgorithmsTest {
     private static long[] sentByNode(Shape shape) {
         Nodes nodes = shape.nodes();
         long[] sent = new long[nodes.count()];
+        long[] byRank = sentByRank(shape);
+        for (int r = 0; r < nodes.nRanks(); r++) {
+            sent[nodes.of(r)] += byRank[r];
+        }
+        return sent;
+    }
+
+    /** Bytes that each rank puts for other nodes. */
+    private static long[] sentByRank(Shape shape) {
+        Nodes nodes = shape.nodes();
+        long[] sent = new long[nodes.nRanks()];
         for (int r = 0; r < nodes.nRanks(); r++) {
             for (Step step : Algorithms.choose(shape).schedule(shape, r).steps()) {
                 if (step instanceof Step.Put put) {
                     for (int q : put.readers()) {
-                        boolean far = nodes.of(q) != nodes.of(r);
-                        sent[nodes.of(r)] += far ? put.length() : 0;
+                        sent[r] += nodes.of(q) != nodes.of(r) ? put.length() : 0;
                     }
                 }
             }

@@ -2,7 +2,8 @@ package org.jccl.rules;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.net.URI;
@@ -17,9 +18,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** Everything that ARCHITECTURE.md names exists: every path, package and class. */
+/** Everything that the documents for developers name exists: every path, package and class. */
 final class DocumentsTest {
-    private static final Path MAP = Repository.root().resolve("ARCHITECTURE.md");
 
     /** Directories that the map's paths may start from. */
     private static final List<String> BASES =
@@ -27,6 +27,8 @@ final class DocumentsTest {
                     "",
                     "java-core/src/main/java/org/jccl",
                     "java-core/src/main/c",
+                    "java-core/src/main/c/python",
+                    "tests-py",
                     "tests-java/src/test/java/org/jccl",
                     "python-pkg/jccl",
                     "python-pkg");
@@ -36,7 +38,8 @@ final class DocumentsTest {
             List.of(
                     "java-core/src/main/java/",
                     "python-pkg/embed/src/main/java/",
-                    "cuda/src/main/java/");
+                    "cuda/src/main/java/",
+                    "tests-java/src/test/java/");
 
     private static final Pattern CODE = Pattern.compile("`([^`\n]+)`");
     private static final Pattern PATH =
@@ -48,12 +51,13 @@ final class DocumentsTest {
             Pattern.compile(
                     "(?:org\\.jccl\\.(?:[a-z]\\w*\\.)*)?([A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*)\\b.*");
 
-    @Test
-    void whatTheMapNamesExists() throws IOException {
+    @ParameterizedTest
+    @ValueSource(strings = {"ARCHITECTURE.md", "CONTRIBUTING.md"})
+    void whatTheyNameExists(String document) throws IOException {
         Set<String> classes = knownClasses();
         List<String> missing = new ArrayList<>();
         int checked = 0;
-        for (String name : namesIn(Repository.lines(MAP))) {
+        for (String name : namesIn(Repository.lines(Repository.root().resolve(document)))) {
             if (PACKAGE.matcher(name).matches()) {
                 checked++;
                 if (SOURCES.stream().noneMatch(in -> pathExists(in + name.replace('.', '/')))) {
@@ -74,10 +78,10 @@ final class DocumentsTest {
                 }
             }
         }
-        assertTrue(checked > 0, "no path or class was recognised in ARCHITECTURE.md");
+        assertTrue(checked > 0, "no path or class was recognised in " + document);
         assertTrue(
                 missing.isEmpty(),
-                () -> "ARCHITECTURE.md names what does not exist:\n" + String.join("\n", missing));
+                () -> document + " names what does not exist:\n" + String.join("\n", missing));
     }
 
     /** Words in code spans, and the first word of each line of a code block. */

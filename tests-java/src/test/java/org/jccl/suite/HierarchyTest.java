@@ -21,7 +21,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 
-/** Calls that are large enough to be hierarchical, on nodes of equal and unequal size. */
+/**
+ * Calls that are hierarchical, large ones and short all-reduces, on nodes of equal and unequal
+ * size.
+ */
 final class HierarchyTest {
     private static final int LATE = 5;
     private static final int SEED = 18;
@@ -38,6 +41,15 @@ final class HierarchyTest {
         run(Cluster.threads(5).nodes(2), 2, SIZE, "1/8");
         run(Cluster.threads(7).nodes(3), 3, SIZE, "2/8");
         run(Cluster.processes(4).ranksPerProcess(2).nodes(2), 2, SIZE, "3/8");
+    }
+
+    /** Short all-reduces have few owners, from one on. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 1000, 20_000})
+    void shortOnesAgreeWithTheOracleNodeByNode(int size) {
+        run(Cluster.threads(8).nodes(2), 2, size, "0/8");
+        run(Cluster.threads(7).nodes(3), 3, size, "1/8");
+        run(Cluster.processes(6).ranksPerProcess(2).nodes(3), 3, size, "2/8");
     }
 
     @Test

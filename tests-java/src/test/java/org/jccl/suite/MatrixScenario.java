@@ -38,6 +38,9 @@ public final class MatrixScenario implements Scenario {
     /** Larger reductions of several nodes with several ranks are folded node by node. */
     private static final int BY_NODE_BYTES = 16384;
 
+    /** So are all all-reduces where there are so many ranks on other nodes than the smallest. */
+    private static final int RELAYED_MESSAGES = 4;
+
     /** The bytes of a cache line, and of the widest vector. */
     private static final int ALIGNMENTS = 64;
 
@@ -246,13 +249,21 @@ public final class MatrixScenario implements Scenario {
             byte[] all = inputOf(cell, seed, rank);
             inputs[rank] = Arrays.copyOfRange(all, from, from + partBytes);
         }
-        boolean large = cell.inputCount(nRanks) * cell.type().sizeBytes() > BY_NODE_BYTES;
-        large &= cell.operation() != Operation.REDUCE;
-        if (large && nNodes > 1 && nNodes < nRanks && !keepsRankOrder(cell)) {
-            int[] nodeOf = IntStream.range(0, nRanks).map(r -> r * nNodes / nRanks).toArray();
+        boolean byNode = cell.inputCount(nRanks) * cell.type().sizeBytes() > BY_NODE_BYTES;
+        int[] nodeOf = IntStream.range(0, nRanks).map(r -> r * nNodes / nRanks).toArray();
+        if (cell.operation() == Operation.ALL_REDUCE) {
+            IntStream sizes = IntStream.range(0, nNodes).map(h -> count(nodeOf, h));
+            byNode |= nRanks - sizes.min().orElse(0) >= RELAYED_MESSAGES;
+        }
+        byNode &= cell.operation() != Operation.REDUCE;
+        if (byNode && nNodes > 1 && nNodes < nRanks && !keepsRankOrder(cell)) {
             return Oracle.foldByNode(cell.type(), cell.op(), inputs, nodeOf);
         }
         return Oracle.fold(cell.type(), cell.op(), inputs);
+    }
+
+    private static int count(int[] nodeOf, int node) {
+        return (int) IntStream.of(nodeOf).filter(h -> h == node).count();
     }
 
     private static boolean keepsRankOrder(MatrixCase cell) {
