@@ -8,11 +8,12 @@ import org.jccl.type.Operation;
 import java.util.List;
 
 /**
- * Every rank owns a slice of each chunk: it folds the contributions of all to its slice into its
- * own output, or slot if it receives nothing, and makes the result readable by those that receive,
- * which copy it. A reduce-scatter and an all-gather (of a reduce, a gather) by direct exchange, the
- * stages of three chunks interleaved so that nobody waits for the stage that it has just begun:
- * contribute to chunk c+1, fold chunk c, gather chunk c-1. Serves what reduces.
+ * Every rank owns a slice of each chunk, of a short all-reduce among several nodes only some do
+ * ({@link SlicedChunks}): it folds the contributions of all to its slice into its own output, or
+ * slot if it receives nothing, and makes the result readable by those that receive, which copy it.
+ * A reduce-scatter and an all-gather (of a reduce, a gather) by direct exchange, the stages of
+ * three chunks interleaved so that nobody waits for the stage that it has just begun: contribute to
+ * chunk c+1, fold chunk c, gather chunk c-1. Serves what reduces.
  *
  * <p>A slot holds the contributions to the others' slices and, in the place of the own slice, its
  * result. Of an all-reduce three slots need no acknowledgement: a rank that contributes to chunk

@@ -5,7 +5,6 @@ import org.jccl.platform.Memory;
 import org.jccl.transport.CallRecord;
 import org.jccl.transport.Frame;
 import org.jccl.transport.Links;
-import org.jccl.transport.Peer;
 import org.jccl.transport.RegionLayout;
 import org.jccl.type.ErrorKind;
 import org.jccl.type.NcclException;
@@ -199,7 +198,6 @@ final class CallWords {
     }
 
     private boolean heardFrom(int q, long call) {
-        Peer peer = links.peer(q);
         long at = address(q, call);
         long seen = 0;
         for (int i = 0; i < POLLS; i++) {
@@ -210,7 +208,7 @@ final class CallWords {
                 }
                 return true;
             }
-            if (!peer.receive()) {
+            if (!links.receive(q)) {
                 break;
             }
             links.pause();

@@ -287,7 +287,7 @@ public final class Interpreter {
                 }
                 return true;
             }
-            if (links.anyNet() && !links.peer(q).receive()) {
+            if (links.anyNet() && !links.receive(q)) {
                 return blocked.on(q, address, seen);
             }
             links.pause();
@@ -350,7 +350,7 @@ public final class Interpreter {
             if ((int) (seen >>> 32) == (int) calls.number()) {
                 throw calls.mismatch(q, calls.number());
             }
-            if (links.anyNet() && !links.peer(q).receive()) {
+            if (links.anyNet() && !links.receive(q)) {
                 return blocked.on(q, at, seen);
             }
             links.pause();

@@ -144,16 +144,17 @@ final class Health {
         }
         clockNs = Suspension.clockNs(nowNs);
         lookAtTimes();
+        if (overdue == null && late == null) {
+            return;
+        }
+        // A rank that is dead, or whose frames have arrived, must not be called late.
+        boolean moved = progressAll() || moving;
+        if (hasEnded() || lookForReports(moved) || lookForDeath()) {
+            return;
+        }
+        lookAtTimes();
         if (overdue != null) {
-            // A rank that is dead, or whose report has arrived, must not be called late.
-            boolean moved = progressAll() || moving;
-            if (hasEnded() || lookForReports(moved) || lookForDeath()) {
-                return;
-            }
-            lookAtTimes();
-            if (overdue != null) {
-                endOverdue(overdue);
-            }
+            endOverdue(overdue);
         } else if (late != null) {
             warn(late);
         }
@@ -241,7 +242,7 @@ final class Health {
     /** Looks for ranks that gave up, and for awaited ones that died or left; for the owner. */
     void lookForLoss(int[] awaited) {
         if (links.anyNet()) {
-            executor.progress();
+            progressAll();
         }
         boolean any = false;
         for (int q : links.watched()) {
@@ -250,7 +251,7 @@ final class Health {
             }
             if (hasGivenUp(q) || (Arrays.binarySearch(awaited, q) >= 0 && isGone(q))) {
                 any = true;
-                if (!executor.progress() || doubtfulSplit.lookNs() >= DOUBT_NS) {
+                if (!progressAll() || doubtfulSplit.lookNs() >= DOUBT_NS) {
                     end(q, hasGivenUp(q), null);
                 }
             }

@@ -277,6 +277,9 @@ public final class Wait {
     /** Sleeps on the communicators in turn, so that news for any of them ends a sleep. */
     private void sleep(long untilNs) {
         sleeper.sleeps();
+        for (Share share : shares) {
+            share.executor.links.lookAtAllNext();
+        }
         for (int i = 0; i < shares.length; i++) {
             turn = turn + 1 < shares.length ? turn + 1 : 0;
             Share share = shares[turn];

@@ -52,8 +52,14 @@ public final class Links implements AutoCloseable {
     /** What pauses have computed. */
     private long steps;
 
-    /** How many looks at the awaited rank alone come before the next one at all. */
+    /**
+     * How many looks without the sockets of ranks that are not awaited come before the next one at
+     * all. Waits set it to 0 in any thread: a lost write only delays.
+     */
     private int looksAtOne;
+
+    /** Whether something has come from an awaited rank since {@link #progressNet}. */
+    private boolean arrived;
 
     private boolean closed;
 
@@ -238,17 +244,29 @@ public final class Links implements AutoCloseable {
      * @return whether anything arrived
      */
     public boolean progressNet(boolean always) {
+        boolean any = arrived;
+        arrived = false;
         if (!always && looksAtOne > 0) {
             looksAtOne--;
-            return false;
+            return any;
         }
         looksAtOne = LOOKS_AT_ONE;
-        boolean arrived = false;
         for (Peer peer : remote) {
             peer.flush();
-            arrived |= peer.receive();
+            any |= peer.receive();
         }
-        return arrived;
+        return any;
+    }
+
+    /**
+     * Reads what an awaited rank has sent.
+     *
+     * @return whether anything may have arrived: a mate stores without a word
+     */
+    public boolean receive(int q) {
+        boolean any = peers[q].receive();
+        arrived |= any && peers[q].isRemote();
+        return any;
     }
 
     /** The next look is at all ranks: before a sleep that what any of them sends ends. */
