@@ -58,11 +58,6 @@ final class FailureTest {
         return fours().subList(1, 3);
     }
 
-    static List<Cluster> threes() {
-        return List.of(
-                Cluster.processes(3), Cluster.processes(3).environment("NCCL_SHM_DISABLE", "1"));
-    }
-
     static List<Cluster> pairs() {
         return List.of(
                 Cluster.threads(2),
@@ -435,38 +430,6 @@ final class FailureTest {
             assertEquals(RankResult.End.DIED, running.awaitEnd(1).end());
             running.post("rank 1 is gone", "");
             running.awaitEnd(0).assertFailed(NcclResult.REMOTE_ERROR, "rank 1 is lost");
-        }
-    }
-
-    /** Rank 0 waits for rank 1, which is alive and does not come, when rank 2 is killed. */
-    public static final class WaitsForAnother implements Scenario {
-        @Override
-        public void run(Rank rank) {
-            Communicator comm = rank.init();
-            try {
-                Sums.barrier(comm);
-                rank.say("ready");
-                if (rank.number() == 0) {
-                    rank.say("waits");
-                } else {
-                    rank.await("rank 0 knows");
-                }
-                Sums.barrier(comm);
-            } finally {
-                comm.abort();
-            }
-        }
-    }
-
-    @ParameterizedTest
-    @MethodSource("threes")
-    void aRankThatWaitsForALateOneHearsThatAnotherIsDead(Cluster cluster) {
-        try (RunningCluster running = cluster.start(WaitsForAnother.class)) {
-            running.awaitAllSaid("ready");
-            running.awaitSaid(0, "waits");
-            running.kill(2);
-            running.awaitEnd(0).assertFailed(NcclResult.REMOTE_ERROR, "rank 2 is lost");
-            running.post("rank 0 knows", "");
         }
     }
 
