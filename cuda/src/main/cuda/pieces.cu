@@ -7,6 +7,10 @@
  * taken. Cost for n ranks and parts of s bytes: two trips, and at most (n - 1) s bytes that a rank
  * sends.
  *
+ * What a root alone sends is pulled: the rings are in its memory, and readers read them there. Then
+ * no count waits for bytes to cross the wire. A root that gets the parts of all would have to read
+ * them all, and where bytes go both ways, they share the wire with what asks for them.
+ *
  * Between more than two ranks a broadcast and a reduce cut their s bytes into n - 1 parts, one for
  * each rank but the root, which relays it: in a broadcast it gets the pieces of its part from the
  * root and sends them to the others but the root; in a reduce it gets them from all, folds them and
@@ -34,7 +38,8 @@ constexpr uint32_t COPIES_AT_ONCE = 8;
  * A rank's memory: by lane and reader how many pieces that one has taken, which it writes; by lane
  * and source how many that one has put; the rank's own state, by lane and rank how many it has sent
  * to and received from that one; how many blocks of the present kernel are done; the rings, by lane
- * and source.
+ * and source, or reader if the rank's pieces are pulled. One ring serves both, since a rank begins
+ * a kernel when it has taken all pieces of the kernel before.
  */
 constexpr uint64_t TAKEN = 0;
 constexpr uint64_t PUT = TAKEN + 16 * MOST_LANES * MOST_RANKS;
@@ -69,9 +74,11 @@ struct Lane {
         return a.memory[owner] + of + 16 * (blockIdx.x * MOST_RANKS + other);
     }
 
-    /* Where a piece from a source is in a rank's memory. */
-    __device__ uint64_t ring(uint32_t owner, uint32_t source, uint64_t number) const {
-        uint32_t index = source - (source > owner ? 1 : 0);
+    /* Where a piece from a source to a reader is. */
+    __device__ uint64_t ring(uint32_t reader, uint32_t source, uint64_t number) const {
+        uint32_t owner = a.pulled != 0 ? source : reader;
+        uint32_t other = a.pulled != 0 ? reader : source;
+        uint32_t index = other - (other > owner ? 1 : 0);
         uint64_t rings = blockIdx.x * (a.ranks - 1) + index;
         uint64_t place = rings * RING_PIECES + number % RING_PIECES;
         return a.memory[owner] + RINGS + place * (place_bytes + GAP);

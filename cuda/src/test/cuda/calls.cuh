@@ -132,6 +132,7 @@ struct Call {
         a.rank = r;
         a.ranks = n;
         a.rooted = op.one_sends || op.one_receives;
+        a.pulled = op.one_sends && !op.relayed;
         a.divisor = divisor;
         return a;
     }

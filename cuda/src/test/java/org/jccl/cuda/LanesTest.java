@@ -37,9 +37,8 @@ final class LanesTest {
 
     private record Step(BooleanSupplier ready, Runnable run) {}
 
-    /** A ring in the memory of one rank for another one, and its counts. */
-    private static final class Ring {
-        final Bytes[] places = new Bytes[RING_PIECES];
+    /** The counts of what one rank gets from another one. */
+    private static final class Counts {
         int put;
         int taken;
 
@@ -48,18 +47,20 @@ final class LanesTest {
         }
     }
 
-    /** All ranks' memories; rings by owner and source. */
+    /** All ranks' memories; counts by reader and source, rings by owner and the other rank. */
     private static final class Machine {
         final int nRanks;
-        final Ring[][] rings;
+        final Counts[][] counts;
+        final Bytes[][][] rings;
         final List<Rank> ranks = new ArrayList<>();
 
         Machine(int nRanks) {
             this.nRanks = nRanks;
-            rings = new Ring[nRanks][nRanks];
+            counts = new Counts[nRanks][nRanks];
+            rings = new Bytes[nRanks][nRanks][RING_PIECES];
             for (int r = 0; r < nRanks; r++) {
                 for (int q = 0; q < nRanks; q++) {
-                    rings[r][q] = new Ring();
+                    counts[r][q] = new Counts();
                 }
                 ranks.add(new Rank(this, r));
             }
@@ -176,21 +177,27 @@ final class LanesTest {
             return found;
         }
 
-        private Ring ring(int owner, int source) {
-            return at.machine.rings[owner][source];
+        private Counts counts(int reader, int source) {
+            return at.machine.counts[reader][source];
+        }
+
+        private Bytes[] ring(int reader, int source) {
+            Bytes[][][] rings = at.machine.rings;
+            return roles.pulled() ? rings[source][reader] : rings[reader][source];
         }
 
         boolean hasRoom(int readers, int i) {
-            return ranks(readers).stream().allMatch(q -> ring(q, at.rank).hasRoom(at.sent[q] + i));
+            return ranks(readers).stream()
+                    .allMatch(q -> counts(q, at.rank).hasRoom(at.sent[q] + i));
         }
 
         boolean hasCome(int sources, int i) {
             return ranks(sources).stream()
-                    .allMatch(q -> q == at.rank || ring(at.rank, q).put > at.received[q] + i);
+                    .allMatch(q -> q == at.rank || counts(at.rank, q).put > at.received[q] + i);
         }
 
         private void put(int reader, int i, Bytes bytes) {
-            ring(reader, at.rank).places[(at.sent[reader] + i) % RING_PIECES] = bytes;
+            ring(reader, at.rank)[(at.sent[reader] + i) % RING_PIECES] = bytes;
         }
 
         void send(int i) {
@@ -201,13 +208,13 @@ final class LanesTest {
 
         void tell(int readers, int i) {
             for (int q : ranks(readers)) {
-                ring(q, at.rank).put = at.sent[q] + i + 1;
+                counts(q, at.rank).put = at.sent[q] + i + 1;
             }
         }
 
         void free(int sources, int i) {
             for (int q : ranks(sources & ~(1 << at.rank))) {
-                ring(at.rank, q).taken = at.received[q] + i + 1;
+                counts(at.rank, q).taken = at.received[q] + i + 1;
             }
         }
 
@@ -215,7 +222,7 @@ final class LanesTest {
             if (source == at.rank) {
                 return new Bytes(number, List.of(source), inPart(source), i);
             }
-            Bytes found = ring(at.rank, source).places[(at.received[source] + i) % RING_PIECES];
+            Bytes found = ring(at.rank, source)[(at.received[source] + i) % RING_PIECES];
             assertEquals(number, found.kernel(), "whose piece is in the place");
             assertEquals(i, found.piece(), "the piece that is in the place");
             return found;

@@ -19,6 +19,7 @@ final class RolesTest {
             Roles mine = Roles.of(call, r, nRanks);
             for (int q = 0; q < nRanks; q++) {
                 Roles theirs = Roles.of(call, q, nRanks);
+                assertEquals(mine.pulled(), theirs.pulled());
                 if (q != r) {
                     assertEquals(has(mine.readers(), q), has(theirs.sources(), r));
                     assertEquals(has(mine.relays(), q), has(theirs.relayed(), r));
