@@ -45,7 +45,7 @@ struct Arguments {
     /* Sets of ranks: for whom this rank relays its part, and who relays parts for it. */
     uint32_t relays;
     uint32_t relayed;
-    /* Whether readers get long parts from the sender's memory. */
+    /* Whether readers read the pieces of long parts in the sender's memory. */
     uint32_t pulled;
 };
 

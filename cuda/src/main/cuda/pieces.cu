@@ -8,8 +8,9 @@
  * sends.
  *
  * What a root alone sends is pulled: the rings are in its memory, and readers read them there. Then
- * no count waits for bytes to cross the wire. A root that gets the parts of all would have to read
- * them all, and where bytes go both ways, they share the wire with what asks for them.
+ * no count waits for bytes to cross the wire. The root is done when its readers have taken all, so
+ * it may end its process then. A root that gets the parts of all would have to read them all; and
+ * where bytes go both ways, the requests for one way share the wire with the bytes of the other.
  *
  * Between more than two ranks a broadcast and a reduce cut their s bytes into n - 1 parts, one for
  * each rank but the root, which relays it: in a broadcast it gets the pieces of its part from the
@@ -38,8 +39,9 @@ constexpr uint32_t COPIES_AT_ONCE = 8;
  * A rank's memory: by lane and reader how many pieces that one has taken, which it writes; by lane
  * and source how many that one has put; the rank's own state, by lane and rank how many it has sent
  * to and received from that one; how many blocks of the present kernel are done; the rings, by lane
- * and source, or reader if the rank's pieces are pulled. One ring serves both, since a rank begins
- * a kernel when it has taken all pieces of the kernel before.
+ * and source, or reader if the rank's pieces are pulled. One ring serves both: the rank that writes
+ * into it next is the one that has read what was there. All kernels of a communicator have as many
+ * lanes, since these places depend on that.
  */
 constexpr uint64_t TAKEN = 0;
 constexpr uint64_t PUT = TAKEN + 16 * MOST_LANES * MOST_RANKS;
@@ -128,8 +130,8 @@ struct Lane {
     }
 
     /*
-     * Tells these sources that the i-th piece has been taken, when all threads have it. What was
-     * read has been stored by then, so it needs no release.
+     * Tells these sources that the i-th piece has been taken, when all threads have it. What they
+     * have read they have stored by then, so all reads have returned, and it needs no release.
      */
     __device__ void free(uint32_t sources, uint64_t i) const {
         uint32_t peer = threadIdx.x;
@@ -344,6 +346,9 @@ __device__ void run(const Arguments& a, Take&& take_piece) {
                 lane.free(a.relayed, i - 2);
             }
         }
+    }
+    if (going && peer && a.pulled != 0 && has(a.readers, other)) {
+        await_count(Lane::word(a, a.rank, TAKEN, other), sent[other] + pieces, a.stop);
     }
     /* The next kernel of the stream gets places when this one needs no other rank any more. */
     asm volatile("griddepcontrol.launch_dependents;");

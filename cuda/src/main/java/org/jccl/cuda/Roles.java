@@ -13,7 +13,7 @@ import org.jccl.type.Operation;
  * @param relayed the set of those who relay parts for it
  * @param rootless the rank that has no part, since the others relay theirs; if no rank relays, the
  *     number of ranks
- * @param pulled whether its readers, or it itself, get long parts from the sender's memory
+ * @param pulled whether readers read the pieces of long parts in the sender's memory
  * @param partBytes bytes of a part
  * @param allBytes bytes of all parts together if ranks relay, when the last parts may be shorter
  * @param inStride from one rank's part of the input to the next one's in bytes; 0 for one part

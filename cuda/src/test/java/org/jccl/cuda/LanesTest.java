@@ -137,7 +137,7 @@ final class LanesTest {
                     add(() -> true, () -> kernel.free(roles.relayed(), j));
                 }
             }
-            add(() -> true, () -> kernel.end(pieces));
+            add(() -> kernel.isTaken(pieces), () -> kernel.end(pieces));
         }
     }
 
@@ -272,6 +272,13 @@ final class LanesTest {
 
         private void keep(int part, int i, Bytes bytes) {
             assertEquals(null, output.put(new Place(part, i), bytes), "what was there");
+        }
+
+        /** Whether the readers have taken all that they read in this rank's memory. */
+        boolean isTaken(int pieces) {
+            return !roles.pulled()
+                    || ranks(roles.readers()).stream()
+                            .allMatch(q -> counts(q, at.rank).taken == at.sent[q] + pieces);
         }
 
         void end(int pieces) {

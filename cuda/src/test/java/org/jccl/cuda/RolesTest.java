@@ -45,6 +45,20 @@ final class RolesTest {
     }
 
     @Test
+    void whatARootAloneSendsIsPulled() {
+        for (int nRanks = 2; nRanks <= LaunchArguments.MOST_RANKS; nRanks++) {
+            for (Operation op : Calls.COLLECTIVES) {
+                boolean alone =
+                        op == Operation.SCATTER || (op == Operation.BROADCAST && nRanks == 2);
+                for (int root = 0; root < nRanks; root++) {
+                    Roles roles = Roles.of(Calls.of(op, 1 << 26, root), 0, nRanks);
+                    assertEquals(alone, roles.pulled(), op + " of " + nRanks);
+                }
+            }
+        }
+    }
+
+    @Test
     void relayedPartsAreTheWhole() {
         for (int nRanks = 3; nRanks <= LaunchArguments.MOST_RANKS; nRanks++) {
             for (long bytes = 1 << 26; bytes < (1 << 26) + 200; bytes++) {
