@@ -5,8 +5,6 @@ between nodes is a byte of TCP, and the counters of a node's interface count all
 
 python bench/nodes.py [--nodes 2 4] [--per-node 4] [--sizes 1048576 ...] [--rounds 9]
 python bench/nodes.py --traffic    for each operation: bytes that a node sends, and the least
-python bench/nodes.py --short INSTALLATION... [--sizes 8 4096] [--repeats 30]
-                                   short calls of jccl.core of these installations of JCCL in turns
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ from figures import Table
 
 SIZES = [4096, 65536, 1 << 20, 16 << 20, 64 << 20]
 TRAFFIC_SIZES = [16 << 20, 64 << 20]
-SHORT_SIZES = [8, 4096]
 #: The small sizes are timed so many times before the others.
 WARM_UPS = 2
 #: Then all sizes are timed so many times in turn (--repeats), and the last time counts: many JVMs
@@ -257,31 +254,6 @@ def traffic(bench: Bench, sizes: list[int]) -> None:
             )
 
 
-def short(bench: Bench, installations: list[str], sizes: list[int], repeats: int) -> None:
-    """Times short calls of several operations by installations of JCCL, one after the other."""
-    script = str(compare.HERE / "python/short.py")
-    print(f"\n**{len(bench.nodes)} nodes of {bench.per_node} ranks, µs a call**")
-    for installation in installations:
-        python = str(Path(installation, ".venv/bin/python"))
-        with tempfile.TemporaryDirectory() as directory:
-            meeting = str(Path(directory, "meeting"))
-            started = [
-                compare.start(
-                    [
-                        *bench.nodes[r // bench.per_node].enter(),
-                        *(python, script, str(r), str(bench.ranks), meeting, str(repeats)),
-                        *map(str, sizes),
-                    ]
-                )
-                for r in range(bench.ranks)
-            ]
-            said = [process.communicate()[0] for process in started]
-        failed = [text for text, process in zip(said, started, strict=True) if process.returncode]
-        if failed:
-            sys.exit(failed[0])
-        print(f"\n{installation}\n\n| operation | size | |\n|---|---|---|\n{said[0]}", flush=True)
-
-
 def main() -> None:
     """Runs the comparison, or counts bytes, and prints tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -292,7 +264,6 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=REPEATS, help="the last one counts")
     parser.add_argument("--only", nargs="+", choices=sorted(LIBRARIES), default=list(LIBRARIES))
     parser.add_argument("--traffic", action="store_true")
-    parser.add_argument("--short", nargs="+", metavar="INSTALLATION")
     options = parser.parse_args()
     compare.undisturbed = False
     setting = compare.setting()
@@ -301,9 +272,7 @@ def main() -> None:
     for count in options.nodes:
         with network(count) as nodes:
             bench = Bench(setting, nodes, options.per_node)
-            if options.short:
-                short(bench, options.short, options.sizes or SHORT_SIZES, options.repeats)
-            elif options.traffic:
+            if options.traffic:
                 traffic(bench, options.sizes or TRAFFIC_SIZES)
             else:
                 names = [name for name in LIBRARIES if name in options.only]

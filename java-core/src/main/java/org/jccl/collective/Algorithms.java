@@ -35,9 +35,8 @@ public final class Algorithms {
     private static final long HIERARCHICAL_BYTES = 16384;
 
     /**
-     * An all-reduce, all-gather or broadcast in which a rank would send to so many ranks of other
-     * nodes is relayed, however short it is: a message takes some 5 &micro;s of a core at each end,
-     * a second trip some 25.
+     * An all-reduce in which a rank would send to so many ranks of other nodes is relayed, however
+     * short it is: a message takes some 5 &micro;s of a core at each end, a second trip some 25.
      */
     private static final int RELAYED_MESSAGES = 4;
 
@@ -60,7 +59,8 @@ public final class Algorithms {
     static {
         Operation[] folds = collectives(Operation::reduces);
         Operation[] copies = collectives(operation -> !operation.reduces());
-        add(Tiny::new, shape -> !savesMessages(shape), collectives(operation -> true));
+        add(Tiny::new, shape -> !savesMessages(shape), folds);
+        add(Tiny::new, shape -> true, copies);
         add(FoldHierarchical::new, Algorithms::isWorthRelaying, ALL_REDUCE, REDUCE_SCATTER);
         add(op -> new AllGatherHierarchical(), Algorithms::isWorthRelaying, ALL_GATHER);
         add(op -> new BroadcastHierarchical(), Algorithms::isWorthRelaying, BROADCAST);
@@ -105,10 +105,9 @@ public final class Algorithms {
     }
 
     private static boolean savesMessages(Shape shape) {
-        Operation operation = shape.operation();
-        boolean relayed =
-                operation == ALL_REDUCE || operation == ALL_GATHER || operation == BROADCAST;
-        return relayed && shape.nodes().deep() && shape.nodes().mostFar() >= RELAYED_MESSAGES;
+        return shape.operation() == ALL_REDUCE
+                && shape.nodes().deep()
+                && shape.nodes().mostFar() >= RELAYED_MESSAGES;
     }
 
     /** Every algorithm; of each operation, those with the least latency first. */

@@ -8,12 +8,11 @@ import org.jccl.type.Operation;
 /**
  * {@link CopyChunked} for ranks on several nodes: the nodes stand in a chain that begins at the
  * root's, and one rank of each takes what the node before sends, makes it readable on its node and
- * sends it on. A single chunk the root sends to all nodes itself. Readers say that they have copied
- * a chunk before its slot is used again.
+ * sends it on. Readers say that they have copied a chunk before its slot is used again.
  *
  * <p>Source: the pipelined chain between nodes, the flat tree within. Cost, with H nodes and m
- * chunks: (H - 1 + m) &alpha; + s &beta; (1 + H/m); a node sends at most s bytes. Of one chunk: 2
- * &alpha; + H s &beta;; the root's node sends (H - 1) s. Limits: none. Nothing is reduced.
+ * chunks: (H - 1 + m) &alpha; + s &beta; (1 + H/m); a node sends at most s bytes. Limits: none.
+ * Nothing is reduced.
  */
 final class BroadcastHierarchical extends Algorithm {
     BroadcastHierarchical() {
@@ -30,9 +29,8 @@ final class BroadcastHierarchical extends Algorithm {
         Chunks chunks = Chunks.of(shape);
         int place = place(shape, rank);
         int head = head(shape, place);
-        boolean star = chunks.count() == 1;
-        int source = rank == head ? head(shape, star ? 0 : place - 1) : head;
-        int[] readers = steps.others(q -> rank == head && reads(shape, q, place, star));
+        int source = rank == head ? head(shape, place - 1) : head;
+        int[] readers = steps.others(q -> rank == head && reads(shape, q, place));
         for (int c = 0; c < chunks.count(); c++) {
             if (rank != shape.root()) {
                 chunks.take(steps, c, source);
@@ -42,11 +40,10 @@ final class BroadcastHierarchical extends Algorithm {
         return chunks.count();
     }
 
-    /** Whether a rank reads from the first one at this place: a mate of it, or one of the next. */
-    private static boolean reads(Shape shape, int rank, int place, boolean star) {
+    /** Whether a rank reads from the first one at this place: a mate of it, or the next one. */
+    private static boolean reads(Shape shape, int rank, int place) {
         int own = place(shape, rank);
-        boolean next = star ? place == 0 : own == place + 1;
-        return own == place || (next && rank == head(shape, own));
+        return own == place || (own == place + 1 && rank == head(shape, own));
     }
 
     /** The place of a rank's node in the chain. */

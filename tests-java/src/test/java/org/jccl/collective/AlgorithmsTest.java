@@ -218,23 +218,6 @@ final class AlgorithmsTest {
         assertTrue(isHierarchical(shape(Operation.ALL_REDUCE, pairs(6), 8, 1, false)));
     }
 
-    @Test
-    void shortCopiesToManyFarRanksGoToEachNodeOnce() {
-        Nodes nodes = NamedNodes.of(IntStream.range(0, 16).map(r -> r / 4).toArray());
-        for (long bytes : new long[] {8, 1000}) {
-            Shape gather = shape(Operation.ALL_GATHER, nodes, bytes, 1, false);
-            assertTrue(isHierarchical(gather), bytes + " bytes");
-            assertEquals(16 * 3, messages(gather));
-            Shape broadcast = shape(Operation.BROADCAST, nodes, bytes, 1, false);
-            assertTrue(isHierarchical(broadcast), bytes + " bytes");
-            assertEquals(3, messages(broadcast));
-            // The root sends them all, so that no node waits for another one.
-            assertEquals(3 * bytes, sentByRank(broadcast)[broadcast.root()]);
-        }
-        assertFalse(isHierarchical(shape(Operation.ALL_GATHER, pairs(4), 8, 1, false)));
-        assertFalse(isHierarchical(shape(Operation.BROADCAST, pairs(4), 8, 1, false)));
-    }
-
     /** How many puts of a call go to other nodes. */
     private static int messages(Shape shape) {
         int messages = 0;
