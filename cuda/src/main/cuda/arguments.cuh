@@ -45,8 +45,6 @@ struct Arguments {
     /* Sets of ranks: for whom this rank relays its part, and who relays parts for it. */
     uint32_t relays;
     uint32_t relayed;
-    /* Whether readers read the pieces of long parts in the sender's memory. */
-    uint32_t pulled;
 };
 
 struct Transfer {
@@ -93,7 +91,7 @@ struct Transfers {
     Transfer transfer[MOST_TRANSFERS];
 };
 
-static_assert(offsetof(Arguments, pulled) == 184 && sizeof(Arguments) == 192);
+static_assert(offsetof(Arguments, relayed) == 180 && sizeof(Arguments) == 184);
 static_assert(offsetof(Transfers, spread) == 116 && offsetof(Transfers, channel) == 120);
 static_assert(offsetof(Transfers, transfer) == 472);
 

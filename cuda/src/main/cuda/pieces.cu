@@ -7,11 +7,6 @@
  * taken. Cost for n ranks and parts of s bytes: two trips, and at most (n - 1) s bytes that a rank
  * sends.
  *
- * What a root alone sends is pulled: the rings are in its memory, and readers read them there. Then
- * no count waits for bytes to cross the wire. The root is done when its readers have taken all, so
- * it may end its process then. A root that gets the parts of all would have to read them all; and
- * where bytes go both ways, the requests for one way share the wire with the bytes of the other.
- *
  * Between more than two ranks a broadcast and a reduce cut their s bytes into n - 1 parts, one for
  * each rank but the root, which relays it: in a broadcast it gets the pieces of its part from the
  * root and sends them to the others but the root; in a reduce it gets them from all, folds them and
@@ -39,9 +34,7 @@ constexpr uint32_t COPIES_AT_ONCE = 8;
  * A rank's memory: by lane and reader how many pieces that one has taken, which it writes; by lane
  * and source how many that one has put; the rank's own state, by lane and rank how many it has sent
  * to and received from that one; how many blocks of the present kernel are done; the rings, by lane
- * and source, or reader if the rank's pieces are pulled. One ring serves both: the rank that writes
- * into it next is the one that has read what was there. All kernels of a communicator have as many
- * lanes, since these places depend on that.
+ * and source.
  */
 constexpr uint64_t TAKEN = 0;
 constexpr uint64_t PUT = TAKEN + 16 * MOST_LANES * MOST_RANKS;
@@ -76,11 +69,9 @@ struct Lane {
         return a.memory[owner] + of + 16 * (blockIdx.x * MOST_RANKS + other);
     }
 
-    /* Where a piece from a source to a reader is. */
-    __device__ uint64_t ring(uint32_t reader, uint32_t source, uint64_t number) const {
-        uint32_t owner = a.pulled != 0 ? source : reader;
-        uint32_t other = a.pulled != 0 ? reader : source;
-        uint32_t index = other - (other > owner ? 1 : 0);
+    /* Where a piece from a source is in a rank's memory. */
+    __device__ uint64_t ring(uint32_t owner, uint32_t source, uint64_t number) const {
+        uint32_t index = source - (source > owner ? 1 : 0);
         uint64_t rings = blockIdx.x * (a.ranks - 1) + index;
         uint64_t place = rings * RING_PIECES + number % RING_PIECES;
         return a.memory[owner] + RINGS + place * (place_bytes + GAP);
@@ -130,8 +121,8 @@ struct Lane {
     }
 
     /*
-     * Tells these sources that the i-th piece has been taken, when all threads have it. What they
-     * have read they have stored by then, so all reads have returned, and it needs no release.
+     * Tells these sources that the i-th piece has been taken, when all threads have it. What was
+     * read has been stored by then, so it needs no release.
      */
     __device__ void free(uint32_t sources, uint64_t i) const {
         uint32_t peer = threadIdx.x;
@@ -346,9 +337,6 @@ __device__ void run(const Arguments& a, Take&& take_piece) {
                 lane.free(a.relayed, i - 2);
             }
         }
-    }
-    if (going && peer && a.pulled != 0 && has(a.readers, other)) {
-        await_count(Lane::word(a, a.rank, TAKEN, other), sent[other] + pieces, a.stop);
     }
     /* The next kernel of the stream gets places when this one needs no other rank any more. */
     asm volatile("griddepcontrol.launch_dependents;");

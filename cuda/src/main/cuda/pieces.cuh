@@ -1,6 +1,6 @@
 /*
- * Bytes that threads move together, in pieces through rings in the memory of one of them, and counts
- * of pieces that ranks tell each other.
+ * Bytes that threads move together, in pieces through rings in the receivers' memory, and counts of
+ * pieces that ranks tell each other.
  */
 #pragma once
 
@@ -39,8 +39,8 @@ __device__ inline uint32_t room_of(uint64_t bytes, uint32_t rings) {
 }
 
 /*
- * How long the pieces of a lane's share are. The count after a piece that is written to another rank waits for
- * it to arrive, and makes the wire wait, so those of a long share are longer; the last one is taken when nothing else
+ * How long the pieces of a lane's share are. The count after a piece waits for it to arrive, and
+ * makes the wire wait, so those of a long share are longer; the last one is taken when nothing else
  * is under way, so those of a short one are not.
  */
 __device__ inline uint32_t piece_of(uint64_t share, uint32_t room) {

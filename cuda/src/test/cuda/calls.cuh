@@ -132,7 +132,6 @@ struct Call {
         a.rank = r;
         a.ranks = n;
         a.rooted = op.one_sends || op.one_receives;
-        a.pulled = op.one_sends && !op.relayed;
         a.divisor = divisor;
         return a;
     }

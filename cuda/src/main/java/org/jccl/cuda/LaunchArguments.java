@@ -33,8 +33,7 @@ final class LaunchArguments {
     private static final int ROOTLESS = 172;
     private static final int RELAYS = 176;
     private static final int RELAYED = 180;
-    private static final int PULLED = 184;
-    private static final int SIZE = 192;
+    private static final int SIZE = 184;
 
     private final int rank;
     private final int nRanks;
@@ -118,7 +117,6 @@ final class LaunchArguments {
         struct.putInt(ROOTLESS, roles.rootless());
         struct.putInt(RELAYS, roles.relays());
         struct.putInt(RELAYED, roles.relayed());
-        struct.putInt(PULLED, roles.pulled() ? 1 : 0);
         struct.putInt(ROOTED, op.rooted() ? 1 : 0);
         struct.putInt(DIVISOR, op.reduces() && redOp == RedOp.AVG.number() ? nRanks : 0);
     }

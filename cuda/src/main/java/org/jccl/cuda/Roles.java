@@ -13,7 +13,6 @@ import org.jccl.type.Operation;
  * @param relayed the set of those who relay parts for it
  * @param rootless the rank that has no part, since the others relay theirs; if no rank relays, the
  *     number of ranks
- * @param pulled whether readers read the pieces of long parts in the sender's memory
  * @param partBytes bytes of a part
  * @param allBytes bytes of all parts together if ranks relay, when the last parts may be shorter
  * @param inStride from one rank's part of the input to the next one's in bytes; 0 for one part
@@ -25,7 +24,6 @@ record Roles(
         int relays,
         int relayed,
         int rootless,
-        boolean pulled,
         long partBytes,
         long allBytes,
         long inStride,
@@ -42,12 +40,6 @@ record Roles(
         Operation op = call.operation();
         boolean whole = op == Operation.BROADCAST || op == Operation.REDUCE;
         return whole && nRanks > 2 && Kernels.inPieces(call);
-    }
-
-    private static boolean rootSendsAlone(Operation op) {
-        int root = 0;
-        int other = 1;
-        return op.rooted() && !op.sends(other, root);
     }
 
     private static Roles direct(Call call, int rank, int nRanks) {
@@ -72,7 +64,6 @@ record Roles(
                 0,
                 0,
                 nRanks,
-                rootSendsAlone(op),
                 bytes,
                 0,
                 inStride,
@@ -97,6 +88,6 @@ record Roles(
         long bytes = call.partBytes();
         long parts = (nRanks - 1) * ALIGNMENT;
         long part = (bytes + parts - 1) / parts * ALIGNMENT;
-        return new Roles(readers, sources, relays, relayed, root, false, part, bytes, part, part);
+        return new Roles(readers, sources, relays, relayed, root, part, bytes, part, part);
     }
 }

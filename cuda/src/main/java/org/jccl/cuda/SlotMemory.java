@@ -18,11 +18,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Memory of a device in which other ranks write and read while a communicator exists. Nobody tells
- * when a kernel of another rank has done so for the last time; so each rank, at its end, writes a
- * word of farewell into the memory of all others, after everything that its kernels do. Memory with
- * all farewells is used again; what a rank never took leave of, since it failed or died, is kept
- * for as long as the process lives.
+ * Memory of a device into which other ranks write while a communicator exists. Nobody tells when a
+ * kernel of another rank has written for the last time; so each rank, at its end, writes a word of
+ * farewell into the memory of all others, after everything that its kernels have written. Memory
+ * with all farewells is used again; what a rank never took leave of, since it failed or died, is
+ * kept for as long as the process lives.
  */
 final class SlotMemory {
     /** As in {@code exchange.cu}: what stands before the slots. */
@@ -205,8 +205,8 @@ final class SlotMemory {
     }
 
     /**
-     * Tells the owners of other memory that this rank's kernels will not use it any more, and gives
-     * this memory back.
+     * Tells the owners of other memory that this rank's kernels will not write there any more, and
+     * gives this memory back.
      */
     void leave(@Nullable Reached... others) {
         for (Reached other : others) {

@@ -37,8 +37,9 @@ final class LanesTest {
 
     private record Step(BooleanSupplier ready, Runnable run) {}
 
-    /** The counts of what one rank gets from another one. */
-    private static final class Counts {
+    /** A ring in the memory of one rank for another one, and its counts. */
+    private static final class Ring {
+        final Bytes[] places = new Bytes[RING_PIECES];
         int put;
         int taken;
 
@@ -47,20 +48,18 @@ final class LanesTest {
         }
     }
 
-    /** All ranks' memories; counts by reader and source, rings by owner and the other rank. */
+    /** All ranks' memories; rings by owner and source. */
     private static final class Machine {
         final int nRanks;
-        final Counts[][] counts;
-        final Bytes[][][] rings;
+        final Ring[][] rings;
         final List<Rank> ranks = new ArrayList<>();
 
         Machine(int nRanks) {
             this.nRanks = nRanks;
-            counts = new Counts[nRanks][nRanks];
-            rings = new Bytes[nRanks][nRanks][RING_PIECES];
+            rings = new Ring[nRanks][nRanks];
             for (int r = 0; r < nRanks; r++) {
                 for (int q = 0; q < nRanks; q++) {
-                    counts[r][q] = new Counts();
+                    rings[r][q] = new Ring();
                 }
                 ranks.add(new Rank(this, r));
             }
@@ -137,7 +136,7 @@ final class LanesTest {
                     add(() -> true, () -> kernel.free(roles.relayed(), j));
                 }
             }
-            add(() -> kernel.isTaken(pieces), () -> kernel.end(pieces));
+            add(() -> true, () -> kernel.end(pieces));
         }
     }
 
@@ -177,27 +176,21 @@ final class LanesTest {
             return found;
         }
 
-        private Counts counts(int reader, int source) {
-            return at.machine.counts[reader][source];
-        }
-
-        private Bytes[] ring(int reader, int source) {
-            Bytes[][][] rings = at.machine.rings;
-            return roles.pulled() ? rings[source][reader] : rings[reader][source];
+        private Ring ring(int owner, int source) {
+            return at.machine.rings[owner][source];
         }
 
         boolean hasRoom(int readers, int i) {
-            return ranks(readers).stream()
-                    .allMatch(q -> counts(q, at.rank).hasRoom(at.sent[q] + i));
+            return ranks(readers).stream().allMatch(q -> ring(q, at.rank).hasRoom(at.sent[q] + i));
         }
 
         boolean hasCome(int sources, int i) {
             return ranks(sources).stream()
-                    .allMatch(q -> q == at.rank || counts(at.rank, q).put > at.received[q] + i);
+                    .allMatch(q -> q == at.rank || ring(at.rank, q).put > at.received[q] + i);
         }
 
         private void put(int reader, int i, Bytes bytes) {
-            ring(reader, at.rank)[(at.sent[reader] + i) % RING_PIECES] = bytes;
+            ring(reader, at.rank).places[(at.sent[reader] + i) % RING_PIECES] = bytes;
         }
 
         void send(int i) {
@@ -208,13 +201,13 @@ final class LanesTest {
 
         void tell(int readers, int i) {
             for (int q : ranks(readers)) {
-                counts(q, at.rank).put = at.sent[q] + i + 1;
+                ring(q, at.rank).put = at.sent[q] + i + 1;
             }
         }
 
         void free(int sources, int i) {
             for (int q : ranks(sources & ~(1 << at.rank))) {
-                counts(at.rank, q).taken = at.received[q] + i + 1;
+                ring(at.rank, q).taken = at.received[q] + i + 1;
             }
         }
 
@@ -222,7 +215,7 @@ final class LanesTest {
             if (source == at.rank) {
                 return new Bytes(number, List.of(source), inPart(source), i);
             }
-            Bytes found = ring(at.rank, source)[(at.received[source] + i) % RING_PIECES];
+            Bytes found = ring(at.rank, source).places[(at.received[source] + i) % RING_PIECES];
             assertEquals(number, found.kernel(), "whose piece is in the place");
             assertEquals(i, found.piece(), "the piece that is in the place");
             return found;
@@ -272,13 +265,6 @@ final class LanesTest {
 
         private void keep(int part, int i, Bytes bytes) {
             assertEquals(null, output.put(new Place(part, i), bytes), "what was there");
-        }
-
-        /** Whether the readers have taken all that they read in this rank's memory. */
-        boolean isTaken(int pieces) {
-            return !roles.pulled()
-                    || ranks(roles.readers()).stream()
-                            .allMatch(q -> counts(q, at.rank).taken == at.sent[q] + pieces);
         }
 
         void end(int pieces) {

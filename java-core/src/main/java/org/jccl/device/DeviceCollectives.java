@@ -72,9 +72,11 @@ public interface DeviceCollectives {
     /** Ends all operations that are under way, as soon as possible; results are undefined. */
     void stop();
 
-    /** Frees everything; the ranks have not agreed to use it, so nobody else uses its memory. */
+    /** Frees everything; the ranks have not agreed to use it, so nobody writes to its memory. */
     void discard();
 
-    /** Frees everything. After {@link #stop}, memory that other ranks may still use is kept. */
+    /**
+     * Frees everything. After {@link #stop}, memory that other ranks may still write to is kept.
+     */
     void close();
 }
