@@ -183,9 +183,11 @@ public final class RankMain {
                     JOBS.add(Job.parse(line));
                 }
             }
-        } catch (IOException e) {
+        } catch (IOException | RuntimeException e) {
+            // A harness that is killed may leave half a line.
             System.err.println("harness: standard input failed: " + e);
+        } finally {
+            Runtime.getRuntime().halt(ORPHANED);
         }
-        Runtime.getRuntime().halt(ORPHANED);
     }
 }
