@@ -9,6 +9,7 @@ import java.lang.invoke.MethodHandle;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Instant;
 import java.util.concurrent.locks.LockSupport;
 
@@ -93,13 +94,14 @@ public final class Faults {
         return cluster.environment("LD_PRELOAD", Library.PATH.toString());
     }
 
-    /** Compiles the library once. */
+    /** Compiles the library once in each process of tests, which all use the same file. */
     private static final class Library {
         static final Path PATH = build();
 
         private static Path build() {
             try {
                 Path library = Path.of("target", "libfaults.so").toAbsolutePath();
+                Path partial = Files.createTempFile(library.getParent(), "libfaults", ".partial");
                 Process compiler =
                         new ProcessBuilder(
                                         "cc",
@@ -107,7 +109,7 @@ public final class Faults {
                                         "-shared",
                                         "-fPIC",
                                         "-o",
-                                        library.toString(),
+                                        partial.toString(),
                                         SOURCE.toString(),
                                         "-ldl")
                                 .redirectErrorStream(true)
@@ -116,7 +118,8 @@ public final class Faults {
                 if (compiler.onExit().join().exitValue() != 0) {
                     throw new IOException(new String(said, StandardCharsets.UTF_8));
                 }
-                return library;
+                // Ranks of another process of tests may be loading it.
+                return Files.move(partial, library, StandardCopyOption.ATOMIC_MOVE);
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }
