@@ -22,7 +22,7 @@ self=$(realpath "$0")
 from=$PWD
 cd "$(dirname "$self")/.."
 kit=$PWD/build/gpu
-classes="DeviceTest DeviceMatrixTest DeviceTransfersTest DeviceOrderTest DeviceFailureTest ScenarioS1Test FuturesTest SplitTest InitTest"
+classes="DeviceTest OneRankTest DeviceMatrixTest DeviceTransfersTest DeviceOrderTest DeviceFailureTest ScenarioS1Test FuturesTest SplitTest InitTest"
 limit_s=120
 # Less, so that an init that does not end says whom it waits for.
 init_limit_s=60
@@ -331,8 +331,8 @@ run() {
         if [ -n "$launcher" ]; then
             echo "a process for each GPU: $launcher"
             compare "$launcher" -g 1 || failed=1
-        elif [ "$gpus" -gt 1 ]; then
-            echo "one process for $gpus GPUs"
+        else
+            echo "one process for $gpus GPU(s)"
             compare "" -g "$gpus" || failed=1
             perf all_reduce_perf -g "$gpus" -b 64K -e 64K -n 1 -d all -o all || failed=1
         fi

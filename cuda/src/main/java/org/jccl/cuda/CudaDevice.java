@@ -31,7 +31,6 @@ import static jcuda.driver.JCudaDriver.cuStreamCreate;
 import static jcuda.driver.JCudaDriver.cuStreamDestroy;
 import static jcuda.driver.JCudaDriver.cuStreamSynchronize;
 import static jcuda.driver.JCudaDriver.cuStreamWaitValue64;
-import static jcuda.driver.JCudaDriver.cuStreamWriteValue64;
 import static jcuda.driver.JCudaDriver.cuThreadExchangeStreamCaptureMode;
 
 import jcuda.driver.CUcontext;
@@ -47,6 +46,7 @@ import org.jccl.platform.ProcessIdentity;
 import org.jccl.platform.ProcessMemory;
 import org.jccl.platform.Threads;
 import org.jccl.type.ErrorKind;
+import org.jccl.type.NcclException;
 import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.Arena;
@@ -91,6 +91,9 @@ final class CudaDevice implements Device {
     private final Object loading = new Object();
 
     private volatile @Nullable Supplier<Kernels> kernels;
+
+    /** The one that copies; 0 if there are no kernels, or none yet. */
+    private volatile long copyKernel;
 
     /** Made when it is first needed; guarded by this. */
     private @Nullable CUstream own;
@@ -267,23 +270,43 @@ final class CudaDevice implements Device {
 
     @Override
     public void copyOut(long hostTo, long from, long bytes, long stream) {
-        copy(hostTo, from, bytes, stream);
+        copyEager(hostTo, from, bytes, stream);
     }
 
     @Override
     public void copyIn(long to, long hostFrom, long bytes, long stream) {
-        copy(to, hostFrom, bytes, stream);
+        copyEager(to, hostFrom, bytes, stream);
     }
 
-    private void copy(long to, long from, long bytes, long stream) {
+    private void copyEager(long to, long from, long bytes, long stream) {
         requireEager(stream);
-        run(
-                "cuMemcpyAsync",
-                () -> cuMemcpyAsync(Raw.memory(to), Raw.memory(from), bytes, Raw.stream(stream)));
+        enter();
+        try {
+            require(Native.copy(to, from, bytes, stream), "cuMemcpyAsync");
+        } finally {
+            leave();
+        }
     }
 
-    /** Whether the work that a stream is given now goes into a graph. */
-    boolean isCaptured(long stream) {
+    @Override
+    public boolean copy(long to, long from, long bytes, long stream) {
+        enter();
+        try {
+            boolean captured = captures(stream);
+            long kernel = copyKernel;
+            if (kernel != 0 && CopyKernel.suits(bytes, captured)) {
+                launch(kernel, CopyKernel.launch(to, from, bytes, stream));
+            } else {
+                require(Native.copy(to, from, bytes, stream), "cuMemcpyAsync");
+            }
+            return captured;
+        } finally {
+            leave();
+        }
+    }
+
+    @Override
+    public boolean isCaptured(long stream) {
         enter();
         try {
             return captures(stream);
@@ -316,9 +339,12 @@ final class CudaDevice implements Device {
     @Override
     public void write(long hostAddress, long value, long stream) {
         requireEager(stream);
-        run(
-                "cuStreamWriteValue64",
-                () -> cuStreamWriteValue64(Raw.stream(stream), Raw.memory(hostAddress), value, 0));
+        enter();
+        try {
+            require(Native.write(stream, hostAddress, value), "cuStreamWriteValue64");
+        } finally {
+            leave();
+        }
     }
 
     @Override
@@ -347,7 +373,17 @@ final class CudaDevice implements Device {
         synchronized (loading) {
             if (kernels == null) {
                 kernels = Kernels.loaded(this);
+                copyKernel = copyKernel(kernels);
             }
+        }
+    }
+
+    /** Without kernels, the driver copies. */
+    private static long copyKernel(Supplier<Kernels> loaded) {
+        try {
+            return loaded.get().copies();
+        } catch (NcclException refused) {
+            return 0;
         }
     }
 

@@ -12,7 +12,10 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.function.Supplier;
 
-/** The kernels of {@code exchange.cu}, {@code pieces.cu} and {@code transfers.cu} on one device. */
+/**
+ * The kernels of {@code exchange.cu}, {@code pieces.cu}, {@code transfers.cu} and {@code copies.cu}
+ * on one device.
+ */
 final class Kernels {
     /** As in {@code exchange.cu}. */
     static final int MOST_BLOCKS = 128;
@@ -61,6 +64,7 @@ final class Kernels {
 
     private static final byte @Nullable [] PIECES = image("pieces.fatbin");
     private static final byte @Nullable [] TRANSFERS = image("transfers.fatbin");
+    private static final byte @Nullable [] COPIES = image("copies.fatbin");
 
     // For parts of each size: the function that copies, then for each type those that fold.
     private final long[] small;
@@ -68,6 +72,7 @@ final class Kernels {
     private final long[] pieces;
 
     private final long transfers;
+    private final long copies;
 
     /**
      * Loads all of them, in some 10 ms. A device must do that before any communicator uses it: the
@@ -89,6 +94,7 @@ final class Kernels {
 
     private Kernels(CudaDevice device) {
         transfers = device.function(device.load(required(TRANSFERS, device)), "jccl_transfers");
+        copies = device.function(device.load(required(COPIES, device)), "jccl_copy_bytes");
         long lines = device.load(required(EXCHANGE, device));
         small = load(device, lines, "_small");
         large = load(device, lines, "_large");
@@ -153,6 +159,11 @@ final class Kernels {
     /** The kernel for sends and receives. */
     long transfers() {
         return transfers;
+    }
+
+    /** The kernel for copies within a GPU's memory. */
+    long copies() {
+        return copies;
     }
 
     /** An average is a sum that is divided at the end. */

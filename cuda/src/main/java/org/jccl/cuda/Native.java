@@ -51,6 +51,24 @@ final class Native {
     private static final MethodHandle IS_CAPTURING =
             link("cuStreamIsCapturing", ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
 
+    /** To, from, the number of bytes, and the stream. */
+    private static final MethodHandle COPY =
+            link(
+                    "cuMemcpyAsync",
+                    ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_LONG);
+
+    /** From the stream, the address, the value, and flags. */
+    private static final MethodHandle WRITE =
+            link(
+                    "cuStreamWriteValue64_v2",
+                    ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_INT);
+
     private static final MethodHandle CONTEXT_OF_STREAM =
             link("cuStreamGetCtx", ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
 
@@ -192,6 +210,24 @@ final class Native {
         try {
             int result = (int) IS_CAPTURING.invokeExact(stream, word);
             return result == CUDA_SUCCESS ? Memory.getInt(word) : -result;
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
+    }
+
+    /** Gives a stream a copy, whatever the two memories are. */
+    static int copy(long to, long from, long bytes, long stream) {
+        try {
+            return (int) COPY.invokeExact(to, from, bytes, stream);
+        } catch (Throwable cause) {
+            throw unexpected(cause);
+        }
+    }
+
+    /** Gives a stream the task to store a long in the host's memory. */
+    static int write(long stream, long address, long value) {
+        try {
+            return (int) WRITE.invokeExact(stream, address, value, 0);
         } catch (Throwable cause) {
             throw unexpected(cause);
         }

@@ -4,6 +4,7 @@ import org.jccl.bootstrap.Keys;
 import org.jccl.bootstrap.LinkSetup;
 import org.jccl.device.Device;
 import org.jccl.device.DeviceCollectives;
+import org.jccl.device.OneRankCollectives;
 import org.jccl.log.Log;
 import org.jccl.log.Subsystem;
 import org.jccl.param.Params;
@@ -223,8 +224,12 @@ final class Setup {
             }
             RankInfo own = infos[rank];
             boolean near = Arrays.stream(infos).allMatch(q -> q.p2p() && q.mayShare(own));
-            DeviceCollectives made =
-                    device == null || !near ? null : device.collectives(rank, nRanks);
+            DeviceCollectives made = null;
+            if (device != null && nRanks == 1) {
+                made = new OneRankCollectives(device);
+            } else if (device != null && near) {
+                made = device.collectives(rank, nRanks);
+            }
             collectives = made;
             return made == null ? new byte[0] : made.description();
         } catch (NcclException e) {

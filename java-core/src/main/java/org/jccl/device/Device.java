@@ -66,6 +66,19 @@ public interface Device {
     /** Gives a stream a copy from the host's memory to the device's, of one byte or more. */
     void copyIn(long to, long hostFrom, long bytes, long stream);
 
+    /**
+     * Gives a stream a copy of one byte or more within the device's memory, where the two places do
+     * not overlap.
+     *
+     * @return whether it goes into a graph, since the stream is captured
+     */
+    boolean copy(long to, long from, long bytes, long stream);
+
+    /** Whether the work that a stream is given now goes into a graph. */
+    default boolean isCaptured(long stream) {
+        return false;
+    }
+
     /** Gives a stream the task to store a long in the host's memory, after all before it. */
     void write(long hostAddress, long value, long stream);
 

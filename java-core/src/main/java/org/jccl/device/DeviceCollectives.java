@@ -36,6 +36,11 @@ public interface DeviceCollectives {
      */
     boolean takes(Call call);
 
+    /** Whether an operation may wait for other ranks, so that the host has to see how it goes. */
+    default boolean awaitsRanks() {
+        return true;
+    }
+
     /** Whether the work that a stream is given now goes into a graph. */
     boolean isCaptured(long stream);
 
@@ -43,8 +48,9 @@ public interface DeviceCollectives {
      * Gives the call's stream its collective, after all operations before it in the same stream.
      *
      * @param started a word of the host's memory that the device sets to {@code use} when it begins
-     *     the operation
-     * @param done a word that the device sets to {@code use} at the end of the operation
+     *     the operation; it need not if it waits for no other rank. 0 for none
+     * @param done a word that the device sets to {@code use} at the end of the operation; 0 for
+     *     none
      * @return whether the stream is being captured; then the device never sets a word
      * @throws org.jccl.type.NcclException if the device refuses it, and has been given nothing
      */

@@ -133,7 +133,11 @@ final class StagedEngine extends HostEngine {
         if (collectives != null && batches != null && collectives.takes(task)) {
             if (!task.operation().pointToPoint()) {
                 task.runsOnDevice = true;
-                launch(collectives, task, inbox);
+                if (task.pool != null && !collectives.awaitsRanks()) {
+                    launchUntold(collectives, task, inbox);
+                } else {
+                    launch(collectives, task, inbox);
+                }
             } else if (batches.add(task, inbox)) {
                 running.incrementAndGet();
             } else {
@@ -183,6 +187,20 @@ final class StagedEngine extends HostEngine {
         stopIfCleared();
         if (repeats) {
             finished.accept(task);
+        }
+    }
+
+    /**
+     * Gives the task's stream an operation that nobody asks about and that needs no other rank. For
+     * the host it is over once the stream has it.
+     */
+    private void launchUntold(DeviceCollectives by, Task task, Inbox inbox) {
+        if (by.launch(task, 0, 0, 0)) {
+            captured = true;
+            finished.accept(task);
+        } else {
+            running.incrementAndGet();
+            inbox.add(task);
         }
     }
 
@@ -299,10 +317,12 @@ final class StagedEngine extends HostEngine {
     @Override
     void finish(Task task) {
         StagingBlock block = task.block();
-        if (block == null) {
-            super.finish(task);
-        } else if (task.runsOnDevice && task.operation().pointToPoint()) {
+        if (task.runsOnDevice && task.operation().pointToPoint()) {
             transfers.add(task);
+        } else if (task.runsOnDevice && block == null) {
+            delivered(task);
+        } else if (block == null) {
+            super.finish(task);
         } else {
             if (!task.runsOnDevice) {
                 block.set(StagingBlock.DELIVERED);

@@ -228,13 +228,18 @@ public final class SimulatedDevice implements Device, UsedDevice {
         return graph == null ? List.of() : graph;
     }
 
-    boolean isCaptured(long stream) {
+    @Override
+    public boolean isCaptured(long stream) {
         return captured.containsKey(stream);
     }
 
     /** Gives a stream a kernel. */
     void launch(long stream, Runnable kernel) {
         mayRefuse("launch");
+        give(stream, kernel);
+    }
+
+    private void give(long stream, Runnable kernel) {
         List<Runnable> graph = captured.get(stream);
         if (graph == null) {
             stream(stream).add(kernel);
@@ -345,6 +350,23 @@ public final class SimulatedDevice implements Device, UsedDevice {
         mayRefuse("copyIn");
         SimulatedStream in = stream(stream);
         in.add(() -> copy(in, to, bytes, hostFrom, inWindow(to)));
+    }
+
+    @Override
+    public boolean copy(long to, long from, long bytes, long stream) {
+        mayRefuse("copy");
+        SimulatedStream in = stream(stream);
+        boolean graph = isCaptured(stream);
+        give(
+                stream,
+                () -> {
+                    if (owns(from, bytes)) {
+                        copy(in, to, bytes, inWindow(from), inWindow(to));
+                    } else {
+                        fail("an illegal memory access at 0x" + Long.toHexString(from));
+                    }
+                });
+        return graph;
     }
 
     private void copy(SimulatedStream in, long address, long bytes, long from, long to) {

@@ -18,6 +18,7 @@ import org.jccl.harness.Scenario;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.PreMulSum;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -324,7 +325,11 @@ final class DeviceTest {
         Cluster.threads(1)
                 .runHere(
                         rank -> {
-                            try (Seat seat = new Seat(rank)) {
+                            byte[] factor = {2, 0, 0, 0};
+                            MemorySegment two = MemorySegment.ofArray(factor);
+                            // Of one rank, these alone are staged.
+                            try (Seat seat = new Seat(rank);
+                                    PreMulSum op = seat.comm.preMulSum(two, DataType.INT32)) {
                                 MemorySegment data = seat.device.memory(1L << 27);
                                 CountDownLatch latch = seat.busy();
                                 NcclException e =
@@ -332,17 +337,21 @@ final class DeviceTest {
                                                 NcclException.class,
                                                 () -> {
                                                     for (int i = 0; i < 100; i++) {
-                                                        seat.sum(data, 1 << 25);
+                                                        scaled(seat, data, op);
                                                     }
                                                 });
                                 assertEquals(NcclResult.INVALID_USAGE, e.result());
                                 latch.countDown();
                                 seat.synchronize();
-                                seat.sum(data, 1 << 25);
+                                scaled(seat, data, op);
                                 seat.synchronize();
                                 seat.device.release(data);
                             }
                         })
                 .assertAllSucceeded();
+    }
+
+    private static void scaled(Seat seat, MemorySegment data, PreMulSum op) {
+        seat.comm.inStream(seat.stream).allReduce(data, data, 1 << 25, DataType.INT32, op);
     }
 }
