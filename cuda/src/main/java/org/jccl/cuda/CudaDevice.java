@@ -1,6 +1,5 @@
 package org.jccl.cuda;
 
-import static jcuda.driver.CUdevice_P2PAttribute.CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
 import static jcuda.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS;
 import static jcuda.driver.CUevent_flags.CU_EVENT_DISABLE_TIMING;
 import static jcuda.driver.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
@@ -17,7 +16,6 @@ import static jcuda.driver.JCudaDriver.CU_MEMHOSTALLOC_PORTABLE;
 import static jcuda.driver.JCudaDriver.cuCtxEnablePeerAccess;
 import static jcuda.driver.JCudaDriver.cuDeviceGet;
 import static jcuda.driver.JCudaDriver.cuDeviceGetAttribute;
-import static jcuda.driver.JCudaDriver.cuDeviceGetP2PAttribute;
 import static jcuda.driver.JCudaDriver.cuDevicePrimaryCtxRetain;
 import static jcuda.driver.JCudaDriver.cuEventCreate;
 import static jcuda.driver.JCudaDriver.cuEventQuery;
@@ -51,7 +49,6 @@ import org.jspecify.annotations.Nullable;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntSupplier;
@@ -280,12 +277,7 @@ final class CudaDevice implements Device {
 
     private void copyEager(long to, long from, long bytes, long stream) {
         requireEager(stream);
-        enter();
-        try {
-            require(Native.copy(to, from, bytes, stream), "cuMemcpyAsync");
-        } finally {
-            leave();
-        }
+        run("cuMemcpyAsync", () -> Native.copy(to, from, bytes, stream));
     }
 
     @Override
@@ -339,12 +331,7 @@ final class CudaDevice implements Device {
     @Override
     public void write(long hostAddress, long value, long stream) {
         requireEager(stream);
-        enter();
-        try {
-            require(Native.write(stream, hostAddress, value), "cuStreamWriteValue64");
-        } finally {
-            leave();
-        }
+        run("cuStreamWriteValue64", () -> Native.write(stream, hostAddress, value));
     }
 
     @Override
@@ -426,36 +413,6 @@ final class CudaDevice implements Device {
                 "cuIpcOpenMemHandle",
                 () -> Native.open(address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
         return address[0];
-    }
-
-    /**
-     * Refuses another GPU to which lines of 128 bytes may be split on their way, as over PCIe: a
-     * reader would see the number before the data. NVLink keeps them, and carries atomics.
-     */
-    void requireWholeLines(byte[] itsUuid) {
-        byte[] each = new byte[itsUuid.length];
-        for (int number = 0; number < Driver.count(); number++) {
-            CUdevice other = new CUdevice();
-            require(cuDeviceGet(other, number), "cuDeviceGet");
-            require(Native.uuid(each, number), "cuDeviceGetUuid");
-            if (Arrays.equals(each, itsUuid)) {
-                CUdevice own = new CUdevice();
-                require(cuDeviceGet(own, ordinal), "cuDeviceGet");
-                int[] atomics = {0};
-                int attribute = CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
-                int result = cuDeviceGetP2PAttribute(atomics, attribute, own, other);
-                require(result, "cuDeviceGetP2PAttribute");
-                if (atomics[0] == 0) {
-                    throw ErrorKind.DEVICE_FAILED.says(
-                            "%s and %s:%s are not connected by NVLink", name(), kind(), number);
-                }
-                return;
-            }
-        }
-        throw ErrorKind.DEVICE_FAILED.says(
-                "%s cannot tell how it is connected to the GPU of another rank, which this process"
-                        + " does not see (CUDA_VISIBLE_DEVICES)",
-                name());
     }
 
     /** Makes memory of another device of this process reachable; its address stays. */

@@ -188,7 +188,7 @@ final class SlotMemory {
             throw ErrorKind.DEVICE_FAILED.says(
                     "two ranks use %s, and kernels need a GPU for each", device.name());
         }
-        device.requireWholeLines(uuid);
+        NvLink.require(device, uuid);
         return new Reached(here ? device.peer(uuid, there) : open(theirId, handle), in.getInt());
     }
 
