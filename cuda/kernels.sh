@@ -1,6 +1,6 @@
 #!/bin/bash
 # Compiles the kernels in src/main/cuda into build/kernels, from where Maven puts them into the jar
-# of the module. Without them everything works, but all data goes through the host.
+# of the module. Without them everything works, but the data of several ranks goes through the host.
 #
 # Usage: cuda/kernels.sh [ARCHITECTURE...]    90 (H100, H200) if there is none, or newer ones; if
 #                                              several, the driver compiles the last for what is newer

@@ -26,9 +26,6 @@ constexpr uint64_t BLOCK_BYTES = THREADS * WORDS_BYTES * COPIES_AT_ONCE;
 /* Each block has its share of the bytes, a part after each round of all blocks. */
 extern "C" __global__ void __launch_bounds__(jccl::THREADS)
     jccl_copy_bytes(const __grid_constant__ jccl::Copy copy) {
-    /* From here on the kernel before is over. */
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;");
     uint64_t step = gridDim.x * jccl::BLOCK_BYTES;
     for (uint64_t at = blockIdx.x * jccl::BLOCK_BYTES; at < copy.bytes; at += step) {
         uint64_t left = copy.bytes - at;

@@ -2,7 +2,11 @@ package org.jccl.cuda;
 
 import java.lang.foreign.Arena;
 
-/** How a thread launches the kernel of {@code copies.cu}. */
+/**
+ * How a thread launches the kernel of {@code copies.cu}. It does not begin before the kernel before
+ * it is over: while that waits for another rank, it would keep kernels that this rank needs first
+ * from the GPU.
+ */
 final class CopyKernel {
     private static final int TO = 0;
     private static final int FROM = 8;
@@ -14,7 +18,7 @@ final class CopyKernel {
 
     private static final long BLOCK_BYTES = THREADS * 16 * 4;
 
-    /** More do not fit on a GPU at a time. */
+    /** Four for each multiprocessor of an H200; more would not copy faster. */
     private static final long MOST_BLOCKS = 528;
 
     /** Called by the host, the driver's own copy of more is as fast. */
@@ -32,7 +36,7 @@ final class CopyKernel {
     private CopyKernel() {
         Arena arena = Arena.ofAuto();
         struct = new Struct(arena, SIZE);
-        launch = new Launch(arena, struct);
+        launch = new Launch(arena, struct).inTurn();
     }
 
     /** Whether it is the best way to copy so many bytes. */

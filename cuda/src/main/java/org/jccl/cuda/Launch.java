@@ -7,9 +7,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * How kernels with the same arguments are launched: {@code CUlaunchConfig} with one attribute,
- * which lets the launch overlap with the end of the kernel before in the stream. One thread at a
- * time.
+ * How kernels with the same arguments are launched: {@code CUlaunchConfig}, with one attribute if
+ * the launch is to overlap with the end of the kernel before in the stream. One thread at a time.
  */
 final class Launch {
     private static final int GRID = 0;
@@ -63,6 +62,12 @@ final class Launch {
         }
         config.put(ATTRIBUTES, attribute.address());
         config.putInt(ATTRIBUTE_COUNT, 1);
+    }
+
+    /** Lets kernels take places on the GPU only when the one before in the stream is over. */
+    Launch inTurn() {
+        config.putInt(ATTRIBUTE_COUNT, 0);
+        return this;
     }
 
     /** Sets how many blocks of how many threads run, and in which stream. */

@@ -51,7 +51,7 @@ final class SoftwareGpusTest {
             assumeTrue(false, "there is no C++ compiler (c++): " + absent.getMessage());
         }
         Path images = Files.createDirectories(folder.resolve("org/jccl/cuda"));
-        for (String each : List.of("exchange", "pieces", "transfers")) {
+        for (String each : List.of("exchange", "pieces", "transfers", "copies")) {
             Files.writeString(images.resolve(each + ".fatbin"), "software");
         }
     }

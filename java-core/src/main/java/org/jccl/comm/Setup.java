@@ -274,7 +274,7 @@ final class Setup {
         nodes = sharing.readable ? nodes.withReadableBuffers() : nodes;
         if (!sharing.onDevices) {
             endCollectives();
-        } else if (collectives != null) {
+        } else if (collectives != null && nRanks > 1) {
             Log.info(
                     Subsystem.INIT,
                     "the devices of all ranks reach each other: they run collectives");

@@ -48,11 +48,12 @@ public interface DeviceCollectives {
      * Gives the call's stream its collective, after all operations before it in the same stream.
      *
      * @param started a word of the host's memory that the device sets to {@code use} when it begins
-     *     the operation; it need not if it waits for no other rank. 0 for none
+     *     the operation, or sooner if that waits for no other rank; 0 for none
      * @param done a word that the device sets to {@code use} at the end of the operation; 0 for
      *     none
      * @return whether the stream is being captured; then the device never sets a word
-     * @throws org.jccl.type.NcclException if the device refuses it, and has been given nothing
+     * @throws org.jccl.type.NcclException if the device refuses it, and has been given nothing that
+     *     waits for another rank
      */
     boolean launch(Call call, long started, long done, long use);
 

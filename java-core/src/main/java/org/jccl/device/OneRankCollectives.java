@@ -1,6 +1,7 @@
 package org.jccl.device;
 
 import org.jccl.call.Call;
+import org.jccl.platform.Memory;
 import org.jccl.type.Operation;
 
 import java.util.ArrayList;
@@ -8,8 +9,8 @@ import java.util.List;
 
 /**
  * Operations of a communicator of one rank, which are copies within the memory of its device: in
- * place, nothing is copied. No other rank is waited for, so the device tells only the end of an
- * operation, and nothing is left of one that is stopped. Sums with a factor are not among them.
+ * place, nothing is copied. No other rank is waited for, so an operation counts as begun once its
+ * stream has it, and nothing is left of one that is stopped. Sums with a factor are not among them.
  */
 public final class OneRankCollectives implements DeviceCollectives {
     private final Device device;
@@ -54,10 +55,18 @@ public final class OneRankCollectives implements DeviceCollectives {
                 there
                         ? device.isCaptured(stream)
                         : device.copy(call.output(), call.input(), call.partBytes(), stream);
-        if (!captured && done != 0) {
-            device.write(done, use, stream);
+        if (!captured) {
+            tell(started, done, use, stream);
         }
         return captured;
+    }
+
+    /** Last, since what the device has refused never begins. */
+    private void tell(long started, long done, long use, long stream) {
+        if (done != 0) {
+            device.write(done, use, stream);
+            Memory.putLongRelease(started, use);
+        }
     }
 
     @Override
@@ -68,9 +77,7 @@ public final class OneRankCollectives implements DeviceCollectives {
         } finally {
             sends.clear();
         }
-        if (done != 0) {
-            device.write(done, use, stream);
-        }
+        tell(started, done, use, stream);
     }
 
     /** The n-th receive of a group gets what its n-th send sends. */

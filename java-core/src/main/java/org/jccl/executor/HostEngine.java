@@ -27,7 +27,7 @@ class HostEngine implements Engine {
     /** Sends and receives of the current collective. */
     private final Lanes exchange;
 
-    private final Counters counters;
+    final Counters counters;
     final Consumer<Task> finished;
     private final Consumer<Task> finishPointToPoint = this::finishPointToPoint;
     private final Consumer<Task> transferred;

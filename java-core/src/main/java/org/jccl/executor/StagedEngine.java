@@ -17,8 +17,9 @@ import java.util.function.ObjLongConsumer;
 
 /**
  * Runs a device's operations. Those that the ranks' devices can run among themselves are theirs:
- * the host only tells the other ranks of the call, and sees when the device begins and ends it. Of
- * a send it tells the receiver by a message without data in the lane of the two.
+ * the host only tells the other ranks of the call, and sees when the device begins and ends it (of
+ * one rank, it sees that only if somebody asks). Of a send it tells the receiver by a message
+ * without data in the lane of the two.
  *
  * <p>The others run on the host, on data that is staged there. The caller's stream copies the input
  * out, says so, waits, copies the result back, and says so; the call returns. An operation begins
@@ -204,6 +205,17 @@ final class StagedEngine extends HostEngine {
         }
     }
 
+    /** What is untold waits for nothing, and so for no operation before it either. */
+    @Override
+    public void add(Task task) {
+        if (task.runsOnDevice && task.block() == null) {
+            counters.collective(task);
+            delivered(task);
+        } else {
+            super.add(task);
+        }
+    }
+
     /** A stream waits for the latest operation, if it is in another one. */
     private void awaitLaunched(DeviceCollectives by, long stream, long done) {
         boolean ordered = launchedUse == 0 || device.keepsOrder(launchedIn, stream);
@@ -317,12 +329,10 @@ final class StagedEngine extends HostEngine {
     @Override
     void finish(Task task) {
         StagingBlock block = task.block();
-        if (task.runsOnDevice && task.operation().pointToPoint()) {
-            transfers.add(task);
-        } else if (task.runsOnDevice && block == null) {
-            delivered(task);
-        } else if (block == null) {
+        if (block == null) {
             super.finish(task);
+        } else if (task.runsOnDevice && task.operation().pointToPoint()) {
+            transfers.add(task);
         } else {
             if (!task.runsOnDevice) {
                 block.set(StagingBlock.DELIVERED);

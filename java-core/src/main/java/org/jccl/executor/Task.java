@@ -119,12 +119,9 @@ public final class Task extends Call {
         return block;
     }
 
-    /**
-     * Whether its input is there; on the host, always. A device that waits for no other rank may
-     * tell only that it is done.
-     */
+    /** Whether its input is there; on the host, always. */
     public boolean arrived() {
-        return block == null || block.has(StagingBlock.ARRIVED, use) || delivered();
+        return block == null || block.has(StagingBlock.ARRIVED, use);
     }
 
     /** Whether its stream has gone on, with the result where the caller wants it. */

@@ -15,6 +15,7 @@ import org.jccl.harness.Cluster;
 import org.jccl.type.DataType;
 import org.jccl.type.NcclException;
 import org.jccl.type.NcclResult;
+import org.jccl.type.PreMulSum;
 import org.jccl.type.RedOp;
 import org.junit.jupiter.api.Test;
 
@@ -33,10 +34,13 @@ final class OneRankTest {
     /** On a GPU, some that a kernel copies, and one that the driver does. */
     private static final int[] COUNTS = {0, 1, 1003, COUNT, 3 * COUNT};
 
+    /** More than may be under way at a time. */
+    private static final int MANY = 70_000;
+
     private static final DataType TYPE = DataType.INT32;
 
-    /** Another device than those of the tests that run at the same time. */
-    private static final int DEVICE = UsedDevice.SIMULATED ? 6 : 0;
+    /** No other test counts what is left on it. */
+    private static final int DEVICE = UsedDevice.SIMULATED ? 5 : 0;
 
     private interface Body {
         void run(Seat seat) throws Exception;
@@ -163,16 +167,53 @@ final class OneRankTest {
                     MemorySegment out = seat.holding(COUNT, 4);
                     CountDownLatch latch = new CountDownLatch(1);
                     seat.device.run(0, () -> await(latch));
-                    CompletableFuture<?> copied =
-                            seat.comm.async().allReduce(in, out, COUNT, TYPE, RedOp.SUM);
-                    CompletableFuture<?> inPlace =
-                            seat.comm.async().allReduce(out, out, COUNT, TYPE, RedOp.SUM);
+                    var inPlace = seat.comm.async().allReduce(out, out, COUNT, TYPE, RedOp.SUM);
+                    var copied = seat.comm.async().allReduce(in, out, COUNT, TYPE, RedOp.SUM);
                     Thread.sleep(20);
                     assertFalse(copied.isDone() || inPlace.isDone());
                     assertEquals(4, firstOf(seat, out));
                     latch.countDown();
                     CompletableFuture.allOf(copied, inPlace).join();
-                    assertEquals(3, firstOf(seat, out));
+                    // A word that is written before the copy would be seen before its end.
+                    assertEquals(-1, seat.content(out).mismatch(seat.content(in)));
+                    List.of(in, out).forEach(seat.device::release);
+                });
+    }
+
+    /** What nobody asks about waits for nothing; a program may release the other stream later. */
+    @Test
+    void callsGoOnBesideAFutureWhoseStreamIsHeld() {
+        alone(
+                seat -> {
+                    MemorySegment data = seat.holding(1, 3);
+                    CountDownLatch latch = new CountDownLatch(1);
+                    seat.device.run(0, () -> await(latch));
+                    var held = seat.comm.async().allReduce(data, data, 1, TYPE, RedOp.SUM);
+                    for (int i = 0; i < MANY; i++) {
+                        seat.sum(data, 1);
+                    }
+                    // The one whose stream is held has begun, for the host.
+                    awaitCounted(seat, MANY + 1);
+                    assertFalse(held.isDone());
+                    latch.countDown();
+                    held.join();
+                    seat.device.release(data);
+                });
+    }
+
+    /** That is the one that is not a copy. */
+    @Test
+    void sumWithAFactorIsOne() {
+        byte[] factor = {2, 0, 0, 0};
+        alone(
+                seat -> {
+                    MemorySegment in = seat.holding(1, 3);
+                    MemorySegment out = seat.holding(1, 4);
+                    try (PreMulSum op = seat.comm.preMulSum(MemorySegment.ofArray(factor), TYPE)) {
+                        seat.comm.inStream(seat.stream).allReduce(in, out, 1, TYPE, op);
+                    }
+                    seat.synchronize();
+                    assertEquals(2 * 3, firstOf(seat, out));
                     List.of(in, out).forEach(seat.device::release);
                 });
     }
