@@ -176,8 +176,10 @@ final class StagingPool {
             free.values().forEach(blocks -> blocks.forEach(StagingBlock::free));
             free.clear();
             freeBytes = 0;
-            for (; spare != null; spare = spare.link) {
-                spare.free();
+            while (spare != null) {
+                StagingBlock block = spare;
+                spare = block.link;
+                block.free();
             }
         }
         abandon();
@@ -196,16 +198,17 @@ final class StagingPool {
         freeOrphans();
     }
 
+    /** Each is forgotten before it is freed: nobody may look at it then, also if that fails. */
     private static void freeOrphans() {
         synchronized (ORPHANS) {
-            ORPHANS.removeIf(
-                    orphan -> {
-                        boolean passed = orphan.has(StagingBlock.PASSED);
-                        if (passed) {
-                            orphan.free();
-                        }
-                        return passed;
-                    });
+            for (int i = ORPHANS.size() - 1; i >= 0; i--) {
+                StagingBlock orphan = ORPHANS.get(i);
+                if (orphan.has(StagingBlock.PASSED)) {
+                    ORPHANS.set(i, ORPHANS.getLast());
+                    ORPHANS.removeLast();
+                    orphan.free();
+                }
+            }
         }
     }
 }
