@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.jccl.log.LastError;
 import org.jccl.platform.Memory;
 import org.jccl.type.NcclResult;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -158,6 +159,12 @@ final class StateTableTest {
         return columns;
     }
 
+    /** Otherwise a call's sentence could be that of another thread. */
+    @BeforeAll
+    static void keepFailuresForThreads() {
+        LastError.keepForThreads();
+    }
+
     @ParameterizedTest
     @MethodSource("columns")
     void everyFunctionAnswersAsTheTableSays(Column column) throws Exception {
@@ -259,8 +266,8 @@ final class StateTableTest {
         }
         NcclResult before = subject.asyncState();
         int code = subject.make(call, out);
-        // While a poller runs, the last error may be that of another call.
-        String said = LastError.get();
+        // Of this thread: others tell of the failure of the communicator at any time.
+        String said = LastError.ofThread();
         if (!polled) {
             checkAfter(subject, call, word, before);
         }
